@@ -64,7 +64,7 @@ export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailChar
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax,
   receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
-  wrongAttemptsWindowMs } from "./limits.ts"
+  testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,

@@ -143,6 +143,12 @@ export const secretOverlapMs = 24 * hourMs
 /** Secrets of one registration that sign at the same time. */
 export const registrationSecretsMax = 4
 
+/** Test events of one registration in a minute: they must not serve to burden a callback. */
+export const testsPerMinuteMax = 6
+
+/** Log items, the newest ones, that the test event of a WebSub subscription shows. */
+export const testTopicItemsMax = 20
+
 /** How long after its creation a registration may not be in its mailbox yet. */
 export const registeringMaxMs = 60_000
 

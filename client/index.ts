@@ -17,8 +17,8 @@ export type { NotificationProgress, Outgoing, ProgressSummary, Recipient, Recipi
   SendOptions, Sent, SentNotification, SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
   QueryCondition, Quote, TableQuery } from "./queries.ts"
-export type { CallbackAttempt, NewRegistration, RecordedHeader, Registration,
-  RegistrationInfo } from "./registration.ts"
+export type { CallbackAttempt, NewRegistration, RecordedHeader, Registration, RegistrationInfo,
+  RegistrationTest } from "./registration.ts"
 export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
 export { Conflict, ConnectionError, type CursorListingOptions, type Fetch, Forbidden, Gone,
   InvalidSignature, type Json, type JsonObject, type ListingOptions, NotFound, pathOf,

@@ -1,7 +1,7 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
 import { pollIntervalMs } from "./limits.ts"
 import { type JsonObject, listOf, numberOf, optionalNumber, optionalObject, optionalText,
-  RemoteResource, textOf } from "./transport/index.ts"
+  RemoteResource, textOf, unexpected } from "./transport/index.ts"
 
 /** The state of a registration. */
 export interface RegistrationInfo {
@@ -24,7 +24,27 @@ export interface RegistrationInfo {
   readonly code: number | undefined
   readonly problem: string | undefined
   readonly leaseUntil: string | undefined
+  /** The last test event. */
+  readonly test: RegistrationTest | undefined
 }
+
+/** A test event and what came of it. */
+export interface RegistrationTest {
+  /** `pending`, `delivered`, `failed`, or `unknown` if the service ended before the answer. */
+  readonly status: string
+  readonly started: string
+  readonly code: number | undefined
+  readonly problem: string | undefined
+  readonly milliseconds: number | undefined
+}
+
+const testOf = (document: JsonObject): RegistrationTest => ({
+  status: textOf(document, "status"),
+  started: textOf(document, "started"),
+  code: optionalNumber(document, "code"),
+  problem: optionalText(document, "problem"),
+  milliseconds: optionalNumber(document, "milliseconds")
+})
 
 export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   href: textOf(document, "href"),
@@ -37,7 +57,8 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   next: optionalText(document, "next"),
   code: optionalNumber(document, "code"),
   problem: optionalText(document, "problem"),
-  leaseUntil: optionalText(document, "lease-until")
+  leaseUntil: optionalText(document, "lease-until"),
+  test: listOf(document, "test").map(testOf)[0]
 })
 
 /** The name of a header in lower case, and its value. */
@@ -145,6 +166,16 @@ export class Registration extends RemoteResource {
   async replay(since: string): Promise<RegistrationInfo> {
     const { document } = await this.transport.put(this.href, { since })
     return registrationInfoOf(document)
+  }
+
+  /**
+   * Sends one push without a change to the callback, also while pushes are suspended or paused, and
+   * returns what came of it. It is `pending` when there was no answer in time: {@link state} has it
+   * later.
+   */
+  async test(): Promise<RegistrationTest> {
+    const { document } = await this.transport.post(`${this.href}/test`)
+    return registrationInfoOf(document).test ?? unexpected("it has no test")
   }
 
   /** A new secret, which the service shows only once. For a day, pushes are signed with both. */

@@ -21,6 +21,8 @@ export interface Push {
   readonly removed: ReadonlyArray<string>
   /** Whether the mailbox itself has been deleted. */
   readonly deleted: boolean
+  /** Whether it is a test event, which has no changes. A WebSub subscriber cannot tell it. */
+  readonly test: boolean
 }
 
 /** Header fields of a fetch Request or of node:http. */
@@ -119,7 +121,8 @@ export const readPush = (body: string, id = ""): Push => {
     cursor: textOf(document, "time"),
     notifications: listOf(document, "notification").map((one) => notificationOf(one)),
     removed: listOf(document, "removed").map((one) => textOf(one, "href")),
-    deleted: document["deleted"] !== undefined
+    deleted: document["deleted"] !== undefined,
+    test: document["test"] === "true"
   }
 }
 
@@ -149,7 +152,8 @@ const readTopic = (body: string): Push => {
     cursor: textOf(document, "time"),
     notifications: listOf(document, "notification").map((one) => notificationOf(one)),
     removed: [],
-    deleted: false
+    deleted: false,
+    test: false
   }
 }
 

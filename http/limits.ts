@@ -449,6 +449,11 @@ export const abandonedEntryMs = 24 * 60 * 60 * 1000
 /** Least time between two events of one notification's stream, which combine all changes. */
 export const statusEventPauseMs = 100
 
+/** How long the answer to a test event waits for its result, and the time between two looks. */
+export const testAnswerWaitMs = 10_000
+
+export const testPollMs = 100
+
 /** How often an open page without an event stream checks its entity tag. */
 export const pageRefreshMs = 3_000
 

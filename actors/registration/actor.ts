@@ -12,6 +12,7 @@ import { causeOf, checkMailbox, mailboxOf, PushResources, unavailable } from "./
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
   RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
+import { sendTest } from "./test-push.ts"
 
 /** The dependencies of registrations. */
 export interface RegistrationDependencies extends PushDependencies {
@@ -137,7 +138,7 @@ export const registration = (
     perform: (action, self, peers) => {
       switch (action._tag) {
         case "Verify":
-          if (action.mode === "subscribe") resources.pushes.withdraw(self.id, action.callback)
+          if (action.mode === "subscribe") resources.withdraw(self.id, action.callback)
           return verify(deps, self, action)
         case "CheckMailbox":
           return Effect.catch(
@@ -146,8 +147,10 @@ export const registration = (
           )
         case "Push":
           return push(deps, resources, peers, self, action)
+        case "SendTest":
+          return sendTest(deps, resources, peers, self, action)
         case "Detach":
-          resources.pushes.withdraw(self.id)
+          resources.withdraw(self.id)
           return detach(peers, self)
         case "Deny":
           return notifyDenied(deps, self, action)

@@ -17,6 +17,7 @@ import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { attemptItems, keepsAttempts } from "./attempts.ts"
 import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
+import { endTest, startTest, testEventView, testUnverified } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -43,10 +44,15 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Update: update,
     Pause: pause,
     Rotate: rotate,
+    Test: test,
     Delete: remove,
     Verified: keepsAttempts("verification", verified(schedule)),
     Checked: checked,
     Pushed: keepsAttempts("push", pushed(schedule)),
+    Tested: (state, message) =>
+      state.test?.id === message.id && state.test.outcome === undefined
+        ? become<RegistrationState>({ ...state, test: endTest(state.test, message) })
+        : stay(),
     Skipped: skipped,
     Detached: detached,
     Revoked: (state, { secretsVersion }, { nowMs }) =>
@@ -61,10 +67,11 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
 
 /** The cells without a registration. If the mailbox still lists the id, a timer removes it. */
 const unregistered = (reason: "NotFound" | "Gone") => ({
-  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Pause", "Rotate", "Delete"),
+  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Pause", "Rotate", "Test", "Delete"),
   Verified: () => stay(),
   Checked: () => stay(),
   Pushed: () => stay(),
+  Tested: () => stay(),
   Skipped: () => stay(),
   Revoked: () => stay(),
   Detached: () => stay<RegistrationState>().setTimer(null),
@@ -336,6 +343,35 @@ const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
   return become<RegistrationState>(next).reply(described(next, nowMs))
 }
 
+/** A suspended or paused registration may be tested: that shows whether it can be lifted. */
+const test: Row["Test"] = (state, { id }, { nowMs }) => {
+  if (state.mailboxGone) return deny("Gone")
+  if (state.status === "unverified") return deny("OutOfOrder", testUnverified)
+  if (state.form === "webpush" && state.secrets.length === 0) {
+    return deny("Invalid", browserNotRestored)
+  }
+  const start = startTest(state.test, id, nowMs)
+  if (start._tag === "Known") return stay().reply(described(state, nowMs))
+  if (start._tag === "TooMany") {
+    return stay().reply({ _tag: "TooManyTests", untilMs: start.untilMs })
+  }
+  const next: Registered = { ...state, test: start.test }
+  const key = state.p256dh === undefined ? {} : { p256dh: state.p256dh }
+  return become<RegistrationState>(next)
+    .reply(described(next, nowMs))
+    .perform<RegistrationAction>({
+      _tag: "SendTest",
+      id,
+      form: state.form,
+      ...calleeOf(state),
+      secrets: validSecrets(state, nowMs),
+      ...key,
+      from: state.cursor,
+      ...secretsVersionOf(state),
+      untilMs: nowMs + registrationLeaseMs
+    })
+}
+
 const remove: Row["Delete"] = (state, message, { nowMs }) => {
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const reason = message.isUndo === true ? undefined : "the subscription has been removed"
@@ -365,7 +401,8 @@ const viewOf = (state: Registered, nowMs: number): RegistrationView => {
     code,
     problem,
     rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older),
-    attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length }
+    attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length },
+    test: state.test === undefined ? undefined : testEventView(state.test, nowMs)
   }
 }
 

@@ -4,4 +4,5 @@ export { type AttemptSequel, decodeAttempt, type RegistrationAttempt } from "./a
 export { RegistrationMessage, type RegistrationReply, RegistrationStatus, type RegistrationView,
   TopicFormat } from "./protocol.ts"
 export type { TopicPush } from "./push.ts"
+export type { TestEventStatus } from "./test-event.ts"
 export { Vapid } from "./web-push.ts"

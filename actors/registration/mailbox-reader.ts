@@ -93,6 +93,13 @@ export class PushResources {
   readonly keyring: Keyring
   readonly batches = new ChangeBatchCache()
   readonly pushes = new CurrentPushes()
+  readonly tests = new CurrentPushes()
+
+  /** Gives up what waits for its permit, since the registration has ended or moved. */
+  withdraw(id: string, callback?: string): void {
+    this.pushes.withdraw(id, callback)
+    this.tests.withdraw(id, callback)
+  }
 
   constructor(keyring: Keyring) {
     this.keyring = keyring
@@ -102,6 +109,9 @@ export class PushResources {
 export type PushAction = Extract<RegistrationAction, { readonly _tag: "Push" }>
 
 export type CheckMailboxAction = Extract<RegistrationAction, { readonly _tag: "CheckMailbox" }>
+
+/** What a read of the mailbox needs of the action that causes it. */
+type MailboxRead = Pick<CheckMailboxAction, "from" | "secretsVersion" | "untilMs">
 
 export type MailboxReadFailure = AskFailure | StorageFailure
 
@@ -171,7 +181,7 @@ const readChanges = Effect.fnUntraced(function*(
 export const readHead = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
-  { from, secretsVersion, untilMs }: CheckMailboxAction | PushAction
+  { from, secretsVersion, untilMs }: MailboxRead
 ): Effect.fn.Return<
   RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Head" }>,
   AskFailure
@@ -203,7 +213,7 @@ const withoutMailbox = (
 export const readMailbox = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
-  { from, untilMs }: PushAction
+  { from, untilMs }: MailboxRead
 ): Effect.fn.Return<
   RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Described" }>,
   AskFailure

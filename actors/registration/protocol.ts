@@ -6,6 +6,7 @@
 import { Schema } from "effect"
 import { DeliveryOutcome, ExchangeRecord } from "../outbound/index.ts"
 import { Count, CountOrZero, ifVersion } from "../schemas.ts"
+import { TestEvent, type TestEventView } from "./test-event.ts"
 
 /**
  * `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease; `webpush`: the
@@ -108,6 +109,7 @@ export const RegistrationState = Schema.Union([
     attemptLog: Schema.optionalKey(
       Schema.Struct({ first: Count, chars: Schema.Array(Count) })
     ),
+    test: Schema.optionalKey(TestEvent),
     /** Not stored: a verification is running, and counts as lost after this time. */
     verifyingUntilMs: Schema.optionalKey(Count),
     /** Not stored. */
@@ -178,6 +180,11 @@ export const RegistrationMessage = Schema.Union([
    * secret is valid already, nothing changes.
    */
   Schema.TaggedStruct("Rotate", { secret: Schema.String, ...ifVersion }),
+  /**
+   * Sends a test event, without retries, unless one with this id has begun, or another one runs.
+   * The sender has checked the right to change the registration.
+   */
+  Schema.TaggedStruct("Test", { id: Schema.String }),
   /** `isUndo`: the request that made it removes it again, and may be repeated. */
   Schema.TaggedStruct("Delete", { isUndo: Schema.optionalKey(Schema.Boolean), ...ifVersion }),
   /** The result of Verify. */
@@ -213,6 +220,12 @@ export const RegistrationMessage = Schema.Union([
     exchange: Schema.optionalKey(ExchangeRecord),
     random: Schema.Number
   }),
+  /** The result of SendTest. */
+  Schema.TaggedStruct("Tested", {
+    id: Schema.String,
+    outcome: DeliveryOutcome,
+    durationMs: Schema.optionalKey(Count)
+  }),
   /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
   Schema.TaggedStruct("Skipped", { untilMs: Count, from: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
@@ -247,11 +260,15 @@ export interface RegistrationView {
   readonly rotatedUntilMs: number | undefined
   /** The log items that are its last attempts; undefined before the first one. */
   readonly attemptLog: { readonly first: number; readonly count: number } | undefined
+  /** The last test event. */
+  readonly test: TestEventView | undefined
 }
 
 export type RegistrationReply =
   | { readonly _tag: "Created"; readonly view: RegistrationView; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: RegistrationView }
+  /** There were as many test events as a minute may have; the next may begin at `untilMs`. */
+  | { readonly _tag: "TooManyTests"; readonly untilMs: number }
   | { readonly _tag: "Done" }
 
 /** Where a request goes, and the account that registered the callback, if it is known. */
@@ -293,6 +310,19 @@ export type RegistrationAction =
     readonly upTo: number
     readonly mailboxGone: boolean
     /** When the push counts as lost. */
+    readonly untilMs: number
+  }
+  /** Sends the test event of this id; its `from` is the cursor. */
+  | Callee & {
+    readonly _tag: "SendTest"
+    readonly id: string
+    readonly form: RegistrationForm
+    readonly secrets: ReadonlyArray<string>
+    readonly p256dh?: string
+    readonly from: number
+    /** As in a push. */
+    readonly secretsVersion?: number
+    /** Identifies the test event among those of its registration. */
     readonly untilMs: number
   }
   /** Removes the registration from the mailbox's list. Its result is Detached. */

@@ -24,9 +24,16 @@ const changeOf = (links: Links, mailbox: string, { n, value }: LogItem): string 
   return `<notification href="${href}" received="${received}">${fragment}</notification>`
 }
 
-const changed = (links: Links, mailbox: string, time: string, changes: string): string =>
+const changed = (
+  links: Links,
+  mailbox: string,
+  time: string,
+  changes: string,
+  mark = ""
+): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n` +
-  `<changed mailbox="${attribute(links.mailbox(mailbox))}" time="${time}">${changes}</changed>`
+  `<changed mailbox="${attribute(links.mailbox(mailbox))}" time="${time}"${mark}>` +
+  `${changes}</changed>`
 
 /** The changes in these log items; the last one is item `upTo`, made at `atMs`. */
 export const changesDocument = (
@@ -128,3 +135,22 @@ export const deletedDocument = (
   upTo: number,
   atMs: number
 ): string => changed(links, mailbox, formatCursor(atMs, upTo), "<deleted/>")
+
+/** A test event: no change, after item `upTo`, made at `atMs`. */
+export const testDocument = (
+  links: Links,
+  mailbox: string,
+  upTo: number,
+  atMs: number
+): string => changed(links, mailbox, formatCursor(atMs, upTo), "", ` test="true"`)
+
+/** A test event for a browser. */
+export const testBrowserDocument = (
+  links: Links,
+  mailbox: string,
+  upTo: number,
+  atMs: number
+): string => {
+  const time = formatCursor(atMs, upTo)
+  return JSON.stringify({ mailbox: links.mailbox(mailbox), time, test: "true" })
+}

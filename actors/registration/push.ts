@@ -58,10 +58,10 @@ const pushId = (self: Address, { from, mailboxGone, upTo }: PushAction): string 
 }
 
 /** The content of all pushes of the same changes, before it is signed. */
-const contentOf = (
+export const contentOf = (
   links: Links,
   mailbox: string,
-  { topicFormat }: PushAction,
+  { topicFormat }: Pick<PushAction, "topicFormat">,
   { body, contentType }: { readonly body: string; readonly contentType: string }
 ): TextContent => {
   const hub = `<${links.registrations(mailbox)}>; rel="hub"`
@@ -73,11 +73,12 @@ const contentOf = (
  * The content with the signatures of this registration, or encrypted for its browser; undefined
  * before the node has the key that identifies it to push services.
  */
-const signed = (
+export const signed = (
   { vapid }: PushDependencies,
   { body, headers }: TextContent,
   self: Address,
-  push: PushAction,
+  push: Pick<PushAction, "callback" | "form" | "p256dh" | "secrets">,
+  id: string,
   nowMs: number
 ): OutboundContent | undefined => {
   const { callback, form, p256dh, secrets } = push
@@ -89,7 +90,7 @@ const signed = (
   }
   if (form === "native") {
     const seconds = Math.floor(nowMs / 1000)
-    const signatures = webhookHeaders(secrets, pushId(self, push), seconds, body)
+    const signatures = webhookHeaders(secrets, id, seconds, body)
     return { headers: { ...headers, ...signatures }, body }
   }
   const [secret] = secrets
@@ -236,7 +237,9 @@ const allowedContent = Effect.fnUntraced(function*(attempt: PushAttempt): MadeCo
  * The endpoint of a browser is not verified. So one that a reader without an account has named is
  * reached at public addresses only, whatever the operator allows.
  */
-const reachOf = ({ account, form }: PushAction): { readonly reach?: "public" } =>
+export const reachOf = (
+  { account, form }: Pick<PushAction, "account" | "form">
+): { readonly reach?: "public" } =>
   form === "webpush" && account === undefined ? { reach: "public" } : {}
 
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
@@ -252,7 +255,7 @@ export const push = (
   const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
   const finish = (content: TextContent, nowMs: number): OutboundContent | undefined => {
-    const finished = signed(deps, content, self, action, nowMs)
+    const finished = signed(deps, content, self, action, pushId(self, action), nowMs)
     if (finished === undefined) notSent = { _tag: "Unavailable", untilMs: action.untilMs }
     return finished
   }

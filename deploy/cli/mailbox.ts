@@ -8,7 +8,8 @@ import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { parseUrl } from "../../actors/index.ts"
 import { type CallbackAttempt, type Client, type Mailbox, type Notification, pathOf,
-  type RecordedHeader, type Registration, type RegistrationInfo } from "../../client/index.ts"
+  type RecordedHeader, type Registration, type RegistrationInfo,
+  type RegistrationTest } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
@@ -321,11 +322,19 @@ const registrationCells = (info: RegistrationInfo): ReadonlyArray<string> => {
   return [status, form, String(attempts), next, callback, href, problem].map(plain)
 }
 
+/** A test event as JSON. */
+const testDocument = ({ code, milliseconds, ...test }: RegistrationTest) => ({
+  ...test,
+  code: code?.toString(),
+  milliseconds: milliseconds?.toString()
+})
+
 /** The state as JSON. */
-const registrationDocument = ({ attempts, code, ...info }: RegistrationInfo) => ({
+const registrationDocument = ({ attempts, code, test, ...info }: RegistrationInfo) => ({
   ...info,
   attempts: String(attempts),
-  code: code?.toString()
+  code: code?.toString(),
+  ...test === undefined ? {} : { test: testDocument(test) }
 })
 
 const printRegistration = (info: RegistrationInfo, json: boolean): Effect.Effect<void> =>
@@ -358,6 +367,25 @@ const printAttempts = (attempts: ReadonlyArray<CallbackAttempt>, json: boolean) 
     } else if (attempts.length === 0) yield* Console.error("There was no attempt yet.")
     else yield* Console.log(attempts.flatMap(attemptLines).join("\n"))
   })
+
+/** What came of a test event; the command fails if it was not delivered. */
+const printTest = (
+  test: RegistrationTest,
+  json: boolean
+): Effect.Effect<void, CommandFailed> => {
+  const { code, milliseconds, problem, status } = test
+  const parts = [
+    status,
+    ...code === undefined ? [] : [`answered ${code}`],
+    ...milliseconds === undefined ? [] : [`${milliseconds} ms`],
+    ...problem === undefined ? [] : [problem]
+  ]
+  const printed = json ? printJson(testDocument(test)) : Console.log(plain(parts.join(", ")))
+  return status === "delivered" ? printed : Effect.andThen(
+    printed,
+    Effect.fail(failed(`the test is ${plain(status)}`))
+  )
+}
 
 /** Waits until the callback has echoed its challenge, for a limited time. */
 const waitUntilVerified = async (registration: Registration): Promise<void> => {
@@ -412,7 +440,7 @@ const registrationCommand = <A>(
   name: string,
   description: string,
   use: (registration: Registration) => Promise<A>,
-  print: (result: A, json: boolean, path: string) => Effect.Effect<void>
+  print: (result: A, json: boolean, path: string) => Effect.Effect<void, CommandFailed>
 ) =>
   Command.make(
     name,
@@ -474,6 +502,12 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "Lift a suspension or a pause, or verify the callback again",
       (registration) => registration.lift(),
       printRegistration
+    ),
+    registrationCommand(
+      "test",
+      "Send one push without a change, and print what came of it",
+      (registration) => registration.test(),
+      printTest
     ),
     registrationCommand(
       "rotate",

@@ -83,6 +83,7 @@ export const describeIt: RegistrationMessage = { _tag: "Describe" }
 export const update: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
 export const pause: Variant<RegistrationMessage, "Pause"> = { _tag: "Pause" }
 export const rotate: Variant<RegistrationMessage, "Rotate"> = { _tag: "Rotate", secret: "whsec_2" }
+export const testIt: Variant<RegistrationMessage, "Test"> = { _tag: "Test", id: "t1" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
 export const refused: DeliveryOutcome = {
@@ -121,6 +122,12 @@ export const pushed = (
   outcome,
   random: 0.5
 })
+export const tested: Variant<RegistrationMessage, "Tested"> = {
+  _tag: "Tested",
+  id: "t1",
+  outcome: { _tag: "Delivered", code: 204 },
+  durationMs: 12
+}
 export const skipped: Variant<RegistrationMessage, "Skipped"> = {
   _tag: "Skipped",
   untilMs: leaseEndMs,

@@ -269,6 +269,65 @@ describe("a registration in a system", () => {
     expect(world.receiver.posts.length).toBe(1)
   })
 
+  it("sends a test event once, past what waits, and keeps its result over a restart", async () => {
+    const world = await World.make()
+    await world.register()
+    await until(async () => (await world.view()).status === "active")
+    await world.deposit()
+    await until(async () => (await world.view()).cursor === 1)
+    // The next push fails, and waits; the test must not promise what it has.
+    world.receiver.outcomes.push({ _tag: "RetryableFailure", problem: "busy", retryAfterMs: 1e9 })
+    await world.deposit()
+    await until(async () => (await world.view()).attempts === 1)
+    world.receiver.outcomes.push({ _tag: "PermanentFailure", code: 410, problem: "gone" })
+    for (const _ of ["it", "its repetition"]) await world.ask({ _tag: "Test", id: "t1" })
+    await until(async () => (await world.view()).test?.status === "failed")
+    const [, , test, ...others] = world.receiver.posts
+    expect(others).toEqual([])
+    const { body = "", headers = {} } = test ?? {}
+    expect(body).toMatch(/<changed mailbox="[^"]*\/alice" time="[^"]*" test="true"><\/changed>$/)
+    expect(parseSince(/time="([^"]*)"/.exec(body)?.[1] ?? "")).toMatchObject({ n: 1 })
+    const at = new Date(Number(headers["webhook-timestamp"]) * 1000)
+    expect(headers["webhook-signature"])
+      .toBe(new Webhook(secret).sign(headers["webhook-id"] ?? "", at, body))
+    // A 410 to a test does not end the registration.
+    const found = { status: "active", attempts: 1, cursor: 1, problem: "busy" }
+    expect(await world.view()).toMatchObject({ ...found, test: { code: 410, problem: "gone" } })
+    await world.restart()
+    expect(await world.view()).toMatchObject({ ...found, test: { code: 410, problem: "gone" } })
+    await world.ask({ _tag: "Test", id: "t2" })
+    await until(async () => (await world.view()).test?.status === "delivered")
+    expect(world.receiver.posts.at(-1)?.headers["webhook-id"]).not.toBe(headers["webhook-id"])
+  })
+
+  it("sends no test event once the secret that allowed it has changed", async () => {
+    const world = await World.make()
+    await world.register("native", 0, undefined, 0)
+    await until(async () => (await world.view()).status === "active")
+    await world.tell({
+      _tag: "ChangeSecrets",
+      caller: { account: "alice", admin: false },
+      passwordHash: hash("p2"),
+      sharedHash: hash("s2")
+    })
+    await world.ask({ _tag: "Test", id: "t1" })
+    await until(async () => (await world.listed()).length === 0)
+    expect(world.receiver.posts).toEqual([])
+  })
+
+  it("shows a WebSub subscriber the topic as a test event", async () => {
+    const world = await World.make()
+    for (let left = 22; left > 0; left--) await world.deposit()
+    await world.register("websub", 3_600, "atom")
+    await until(async () => (await world.view()).status === "active")
+    await world.ask({ _tag: "Test", id: "t1" })
+    const [test] = await world.pushes(1)
+    expect(test?.body.match(/<entry>/g)).toHaveLength(20)
+    expect(test?.body).toMatch(/<id>[^<]*\/notifications\/m-r22_+<\/id>/)
+    const expected = createHmac("sha256", secret).update(test?.body ?? "").digest("hex")
+    expect(test?.headers["X-Hub-Signature"]).toBe(`sha256=${expected}`)
+  })
+
   it("pushes nothing once the secret that allowed it has changed, over restarts", async () => {
     const world = await World.make()
     await world.register("native", 0, undefined, 0)

@@ -1,13 +1,13 @@
 import { describe, expect } from "vitest"
-import { failingMaxMs, registeringMaxMs, secretOverlapMs,
+import { failingMaxMs, registeringMaxMs, registrationLeaseMs, secretOverlapMs, testsPerMinuteMax,
   unavailableRetryMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
   detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
   leaseEndMs, look, looking, pause, paused, push, pushed, pushing, refused, type Registered, remove,
-  revoked, rotate, skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe,
-  unverified, update, verified, verify, verifying } from "./registration-cells.ts"
+  revoked, rotate, skipped, subscribed, suspended, table, tested, testIt, timerFired, toPush,
+  unsubscribe, unverified, update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -175,6 +175,81 @@ describe("a registration", () => {
       })
       expectRefused(expired, "PreconditionFailed")
       expectRefused(decide(subscribed, rotate), "Invalid")
+    },
+    "Registered.Test": () => {
+      const sent = {
+        _tag: "SendTest",
+        id: "t1",
+        form: "native",
+        callback,
+        account: "alice",
+        secrets: ["whsec_1"],
+        from: 3,
+        untilMs: leaseEndMs
+      }
+      // Also while pushes are held back: it shows whether they can go on. It takes no timer away.
+      for (const state of [active, pushing, suspended, paused]) {
+        const decision = decide(state, testIt)
+        expect(decision.actions).toEqual([sent])
+        expect([decision.timerAtMs, decision.deferUntilMs]).toEqual([undefined, undefined])
+        expect(decision.nextState).toEqual({ ...state, test: { id: "t1", startsMs: [nowMs] } })
+        expect(decision.answer).toMatchObject({
+          view: { version: 1, test: { status: "pending", startedAtMs: nowMs } }
+        })
+      }
+      expectRefused(decide(unverified, testIt), "OutOfOrder")
+      expectRefused(decide({ ...active, mailboxGone: true }, testIt), "Gone")
+      // The keys of a browser are not in an archive.
+      expectRefused(decide({ ...active, form: "webpush", secrets: [] }, testIt), "Invalid")
+      // A repetition, and another one while it runs, send nothing.
+      const begun = decide(active, testIt).nextState ?? absent
+      for (const id of ["t1", "t2"]) {
+        const repeated = decide(begun, { ...testIt, id })
+        expectNothing(repeated)
+        expect(repeated.answer).toMatchObject({ view: { test: { id: "t1" } } })
+      }
+      // Its node has ended before the answer.
+      const lost = { ...active, test: { id: "t1", startsMs: [nowMs - registrationLeaseMs] } }
+      expect(decide(lost, describeIt).answer).toMatchObject({
+        view: { test: { status: "unknown" } }
+      })
+      expect(decide(lost, { ...testIt, id: "t2" }).actions).toHaveLength(1)
+      const many = Array.from({ length: testsPerMinuteMax }, (_, n) => nowMs - 59_999 + n)
+      const outcome = delivered
+      const tooMany = decide({ ...active, test: { id: "t0", startsMs: many, outcome } }, testIt)
+      expectOnlyReply(tooMany, { _tag: "TooManyTests", untilMs: nowMs + 1 })
+      const [, ...later] = many
+      const startsMs = [nowMs - 60_000, ...later]
+      const next = decide({ ...active, test: { id: "t0", startsMs, outcome } }, testIt)
+      expect(next.nextState).toMatchObject({ test: { id: "t1", startsMs: [...later, nowMs] } })
+      // A clock that was set back holds nothing back.
+      const ahead = many.map((ms) => ms + 100_000)
+      const after = decide({ ...active, test: { id: "t0", startsMs: ahead, outcome } }, testIt)
+      expect(after.actions).toHaveLength(1)
+    },
+    "Registered.Tested": () => {
+      const begun = { ...suspended, test: { id: "t1", startsMs: [nowMs] } }
+      const { answer, nextState, ...others } = decide(begun, tested)
+      // Neither success nor failure of the pushes: status, cursor, tries and timer stay.
+      const { outcome } = tested
+      expect(nextState).toEqual({ ...begun, test: { ...begun.test, outcome, durationMs: 12 } })
+      expect([answer, others.actions, others.timerAtMs]).toEqual([undefined, undefined, undefined])
+      const seen = (result: typeof outcome) => {
+        const state = decide(begun, { ...tested, outcome: result }).nextState ?? absent
+        return decide(state, describeIt).answer
+      }
+      expect(seen(outcome)).toMatchObject({
+        view: { status: "suspended", test: { status: "delivered", code: 204, durationMs: 12 } }
+      })
+      expect(seen(refused)).toMatchObject({
+        view: { attempts: 30, test: { status: "failed", code: 404, problem: "not found" } }
+      })
+      expect(seen(deferred)).toMatchObject({
+        view: { test: { status: "failed", problem: expect.stringContaining("held back until") } }
+      })
+      expectNothing(decide(nextState ?? absent, { ...tested, outcome: refused }))
+      expectNothing(decide(begun, { ...tested, id: "t0" }))
+      expectNothing(decide(active, tested))
     },
     "Registered.Delete": () => {
       const decision = decide(pushing, { ...remove, ifVersion: 1 })

@@ -38,7 +38,8 @@ it("accepts signatures of standardwebhooks, in each form of a request", async ()
     cursor: "2030-01-01T00:00:00.000000000000002Z",
     notifications: [{ description: "Grüße", url: "http://x.test/" }],
     removed: [`${mailbox}/notifications/0`],
-    deleted: false
+    deleted: false,
+    test: false
   })
   const bytes = new TextEncoder().encode(body)
   const forms = [
@@ -208,6 +209,11 @@ it("receives all changes in order, over a failure and a new secret", async () =>
   expect(await registration.replay("2020-01-01T00:00:00Z")).toMatchObject({ status: "active" })
   await until(() => pushes.length > before)
   expect(pushes.at(-1)?.notifications).toMatchObject([{ description: "two" }])
+  const tested = await registration.test()
+  expect(tested).toMatchObject({ status: "delivered", code: 204, problem: undefined })
+  expect(pushes.at(-1)).toMatchObject({ test: true, notifications: [], removed: [] })
+  expect((await mailbox.read({ after: pushes.at(-1)?.cursor })).notifications).toEqual([])
+  expect(await registration.state()).toMatchObject({ status: "active", test: tested })
   await registration.delete()
   expect(await mailbox.registrations()).toEqual([])
 })

@@ -73,6 +73,7 @@ describe("a secret URI", () => {
     ["registrations attempts", ["registrations", "attempts", "URI"], "/registrations/x"],
     ["registrations pause", ["registrations", "pause", "URI"], "/registrations/x"],
     ["registrations lift", ["registrations", "lift", "URI"], "/registrations/x"],
+    ["registrations test", ["registrations", "test", "URI"], "/registrations/x"],
     ["registrations rotate", ["registrations", "rotate", "URI"], "/registrations/x"],
     ["registrations delete", ["registrations", "delete", "URI"], "/registrations/x"]
   ])("is refused as an argument of %s: %j", async (_, args, path) => {
@@ -184,6 +185,10 @@ describe("restante register", () => {
     expect(held).toMatchObject({ href: found.href, status: "paused" })
     const [lifted] = await json(["registrations", "lift", uri])
     expect(lifted).toMatchObject({ href: found.href, status: "active" })
+    const [tested] = await json(["registrations", "test", uri])
+    expect(tested).toMatchObject({ status: "delivered", code: "204" })
+    const shownTest = await restante(["registrations", "test", uri])
+    expect(shownTest.stdout).toMatch(/^delivered, answered 204, \d+ ms\n$/)
     expect(await json(["registrations", "list", "alice"])).toHaveLength(1)
     expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
@@ -209,6 +214,9 @@ describe("restante register", () => {
   it("reports that the callback does not echo", async () => {
     const ran = await restante(["register", "alice", `${deaf}/hook`, "--wait"])
     expect(ran).toMatchObject({ status: 1, stderr: expect.stringContaining("challenge") })
+    const [uri = ""] = ran.stdout.split("\n")
+    const tested = await restante(["registrations", "test", uri])
+    expect(tested).toMatchObject({ status: 1, stderr: expect.stringContaining("challenge") })
   })
 
   it("requires URIs", async () => {

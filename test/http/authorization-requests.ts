@@ -29,6 +29,12 @@ const form = "application/x-www-form-urlencoded"
 const item = "<item><description>d</description><url>http://example.org/m</url></item>"
 const notification = `<notification>${item}</notification>`
 const callback = "<registration><callback>http://192.0.2.1/</callback></registration>"
+/** The push subscription of a browser, whose endpoint nothing is sent to. */
+const browserAt = (round: number): string =>
+  `<registration><endpoint>https://10.0.0.1/${round}</endpoint><keys>` +
+  "<p256dh>" +
+  "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4" +
+  "</p256dh><auth>BTBZMqHH6r4Tts7J_aSIgg</auth></keys></registration>"
 const quote = "<quote><price currency=\"USD\">1.50</price></quote>"
 const customer = "<customer><name>Neo</name><age>37</age></customer>"
 const query = "<query on=\"customers\"/>"
@@ -303,7 +309,10 @@ export class AuthorizationRequests {
       case "/mailboxes/{mailbox}/notifications/{notification}":
         return this.deposit(owner, "/mailboxes/box")
       case "/mailboxes/{mailbox}/registrations/{registration}":
-        return this.createdPath(owner, "/mailboxes/box/registrations", { body: callback })
+        // A test event is for a callback that is verified, as a browser is at once.
+        return this.createdPath(owner, "/mailboxes/box/registrations", {
+          body: step === "/test" ? browserAt(this.round++) : callback
+        })
       case "/outgoing/{account}/{notification}": {
         const body = `<notification><to>http://192.0.2.1/</to>${item}</notification>`
         return this.createdPath(owner, `/outgoing/${nameOf(owner)}`, { body })

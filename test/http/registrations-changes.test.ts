@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { testsPerMinuteMax } from "../../actors/limits.ts"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
-import { childrenOf } from "../../http/formats/xml/index.ts"
+import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
@@ -320,6 +321,83 @@ describe("POST …/secret", () => {
     const page = await send("POST", `${href}/secret`, { accept: "text/html" })
     expect(page.status).toBe(200)
     expect(page.text).toMatch(/<code>whsec_/)
+  })
+})
+
+describe("POST …/test", () => {
+  const testOf = ({ xml }: { readonly xml: Element }) => childOf(xml, "test")?.attributes
+
+  it("sends one push without a change, and answers with its result", async () => {
+    const tested = await send("POST", `${href}/test`)
+    expect([tested.status, testOf(tested)]).toEqual([200, {
+      status: "delivered",
+      started: expect.stringMatching(/^\d{4}-/),
+      code: "204",
+      milliseconds: expect.stringMatching(/^\d+$/)
+    }])
+    const [push, ...others] = subscriber.pushes(callback)
+    expect(others).toEqual([])
+    expect(push?.body).toContain(`<changed mailbox="${mailbox}" time="`)
+    expect(push?.body).toMatch(/ test="true"><\/changed>$/)
+    const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } =
+      push?.headers ?? {}
+    new Webhook(secret).verify(push?.body ?? "", {
+      "webhook-id": String(id),
+      "webhook-timestamp": String(time),
+      "webhook-signature": String(signature)
+    }, { jsonParse: false })
+    const read = await send("GET", href)
+    expect(testOf(read)).toEqual(testOf(tested))
+    expect([read.child("attempts"), read.child("code")]).toEqual([tested.child("attempts"), "200"])
+    const json = await send("GET", href, { accept: "application/json" })
+    expect(JSON.parse(json.text).test).toMatchObject({ status: "delivered", code: "204" })
+    // A 410 ends a registration only if it answers a push.
+    subscriber.change(callback, "gone")
+    const failed = await send("POST", `${href}/test`, { accept: "text/html" })
+    expect([failed.status, failed.text]).toEqual([200, expect.stringContaining("✗ failed")])
+    expect(isActive(await send("GET", href))).toBe(true)
+  })
+
+  it("is repeated by its key without another push, and has a bound in a minute", async () => {
+    const headers = { "Idempotency-Key": "\"one\"" }
+    for (const _ of ["first", "again"]) {
+      expect((await send("POST", `${href}/test`, { headers })).status).toBe(200)
+    }
+    expect(subscriber.pushes(callback)).toHaveLength(1)
+    for (let more = testsPerMinuteMax - 1; more > 0; more--) {
+      expect((await send("POST", `${href}/test`)).status).toBe(200)
+    }
+    const excess = await send("POST", `${href}/test`)
+    expect([excess.status, excess.header("retry-after")]).toEqual([
+      429,
+      expect.stringMatching(/^[1-6]?\d$/)
+    ])
+    expect(excess.text).toContain("registration-tests")
+    expect(subscriber.pushes(callback)).toHaveLength(testsPerMinuteMax)
+  })
+
+  it("is refused to one that is not verified, and to those who may not change it", async () => {
+    const unverified = (await service.register(mailbox, subscriber.at("mute"))).header("location")
+    const refused = await send("POST", `${unverified}/test`)
+    expect([refused.status, refused.text]).toEqual([
+      409,
+      expect.stringContaining("the callback has not answered the challenge")
+    ])
+    const page = await send("GET", unverified, { accept: "text/html" })
+    expect(page.text).not.toContain(`${new URL(unverified).pathname}/test`)
+    expect((await service.send("POST", `${href}/test`)).status).toBe(401)
+    expect(subscriber.pushes(callback)).toEqual([])
+  })
+
+  it("has a button on the page, which then shows the result", async () => {
+    const path = new URL(href).pathname
+    expect((await send("GET", href, { accept: "text/html" })).text).toContain(
+      `action="${path}/test"`
+    )
+    const shown = await posted(`${href}/test`, {})
+    expect([shown.status, shown.header("location")]).toEqual([303, href])
+    const page = (await send("GET", href, { accept: "text/html" })).text
+    expect(page).toMatch(/<dt>Last test<\/dt><dd>✓ delivered/)
   })
 })
 

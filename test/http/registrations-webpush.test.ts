@@ -235,6 +235,21 @@ describe("a push to a browser", () => {
     expect([shown.child("code"), shown.child("attempts")]).toEqual(["201", "0"])
   })
 
+  it("may be tested, without a notification", async () => {
+    const { href } = await service.open("browser-tested")
+    const endpoint = pushService.at()
+    const location = (await subscribe(href, subscriptionOf(endpoint))).header("location")
+    const tested = await service.send("POST", `${location}/test`, { basic: owner })
+    expect([tested.status, tested.text]).toEqual([200, expect.stringContaining("delivered")])
+    expect(await opened(endpoint)).toEqual([
+      { mailbox: href, time: expect.stringMatching(/0000Z$/), test: "true" }
+    ])
+    // A 410 to a test ends nothing.
+    pushService.answer(endpoint, 410)
+    await service.send("POST", `${location}/test`, { basic: owner })
+    expect(isActive(await get(location))).toBe(true)
+  })
+
   it("has the keys with which the browser subscribed last", async () => {
     const { href } = await service.open("browser-renewed")
     const endpoint = pushService.at()

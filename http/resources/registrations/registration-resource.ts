@@ -9,6 +9,7 @@ import { deleteRegistration, getAttempts, getRegistration, getRegistrations, pos
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { authorizeSubscriber } from "./registration-access.ts"
 import { registerForm } from "./registration-views.ts"
+import { postTest } from "./test-event.ts"
 
 /** Without a fragment, as clients send it. */
 const callback = { ...webUri, pattern: "^[hH][tT][tT][pP][sS]?://[!\"$-.0->@-~][!\"$-~]*$" }
@@ -40,7 +41,19 @@ const shown = {
   next: dateTime,
   code: digits,
   problem: text,
-  "rotated-until": dateTime
+  "rotated-until": dateTime,
+  test: {
+    ...object({
+      ...attributes({
+        status: oneOf("pending", "delivered", "failed", "unknown"),
+        started: dateTime,
+        code: digits,
+        milliseconds: digits,
+        problem: text
+      })
+    }, ["status", "started"]),
+    description: "The last test event, and what came of it."
+  }
 }
 
 const readerFields = ["Link", "X-Robots-Tag?"] as const
@@ -237,6 +250,29 @@ export const registrationResource: ResourceDefinition = {
       body: buttonRequestBody,
       responses: {
         200: viewResponse("Registration", "The new secret, only in this answer", ["Link"])
+      }
+    },
+    "POST /mailboxes/{mailbox}/registrations/{registration}/test": {
+      handle: postTest,
+      authorize: authorizeSubscriber,
+      id: "testRegistration",
+      summary: "Sends a test event to the callback, once",
+      description: "The answer waits for the result, at most 10 s, or as long as `Prefer: wait=2`.",
+      headers: ["Prefer"],
+      needs: "reader",
+      scopes: ["admin"],
+      body: buttonRequestBody,
+      problems: ["conflict"],
+      responses: {
+        200: viewResponse("Registration", "The registration, with the result", readerFields),
+        202: {
+          ...viewResponse("Registration", "There is no result yet: read the registration later", [
+            "Location?",
+            ...readerFields
+          ]),
+          isView: false
+        },
+        303: seeOtherResponse
       }
     }
   }

@@ -1,6 +1,6 @@
 /** The documents and pages of push registrations; the pages work without a script. */
-import type { RegistrationAttempt, RegistrationStatus,
-  RegistrationView } from "../../../actors/registration/index.ts"
+import type { RegistrationAttempt, RegistrationStatus, RegistrationView,
+  TestEventStatus } from "../../../actors/registration/index.ts"
 import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
   livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
   secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
@@ -109,8 +109,39 @@ const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
     timeRow("Last attempt", view.lastAtMs)
   }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
     row("Problem", view.problem)
-  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}</dl>
+  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}${testFacts(view)}</dl>
 `
+
+const testTexts: { readonly [S in TestEventStatus]: string } = {
+  pending: "○ no answer yet",
+  delivered: "✓ delivered",
+  failed: "✗ failed",
+  unknown: "? unknown: the node ended before the answer; send it again"
+}
+
+/** The last test event for a person. */
+const testFacts = ({ test }: RegistrationView): Html => {
+  if (test === undefined) return nothing
+  const { code, durationMs, problem, startedAtMs, status } = test
+  const parts = [
+    ...code === undefined || problem?.includes(String(code)) === true ? [] : [`answered ${code}`],
+    ...problem === undefined ? [] : [problem],
+    ...durationMs === undefined ? [] : [`${durationMs} ms`]
+  ]
+  return row(
+    "Last test",
+    html`${testTexts[status]} · ${timeAt(startedAtMs)}${parts.map((part) => ` · ${part}`)}`
+  )
+}
+
+const testForm = ({ path }: RegistrationRef, { status }: RegistrationView): Html =>
+  status === "unverified" ? nothing : renderForm({
+    id: "test",
+    action: `${path}/test`,
+    legend: "Send a test: one push without a change, also while pushes are suspended or paused",
+    controls: [],
+    submit: "Send a test"
+  })
 
 const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView): Html =>
   html`${
@@ -196,7 +227,9 @@ const registrationPage = (
 ): Html =>
   html`${livePart("facts", facts(mailbox, view))}${
     livePart("last-attempts", shortAttempts(registration, attempts))
-  }${liveState}${livePart("pause-form", pauseForm(registration, view))}${
+  }${liveState}${
+    livePart("pause-form", html`${testForm(registration, view)}${pauseForm(registration, view)}`)
+  }${
     view.form === "native"
       ? nativeForms(registration, view)
       : subscriptionForms(registration, view)
@@ -221,6 +254,15 @@ const secretPage = (
 
 /* The documents. */
 
+const testElement = ({ test }: RegistrationView): Element | undefined =>
+  test === undefined ? undefined : element("test", {
+    status: test.status,
+    started: isoTime(test.startedAtMs),
+    code: test.code,
+    milliseconds: test.durationMs,
+    problem: test.problem === undefined ? undefined : printable(test.problem)
+  })
+
 /** The registration document; `secret` only in the answer that shows it. */
 export const registrationElement = (
   mailbox: MailboxRef,
@@ -242,7 +284,8 @@ export const registrationElement = (
     optionalElement("next", isoTime(view.nextAtMs)),
     optionalElement("code", view.code),
     optionalElement("problem", view.problem === undefined ? undefined : printable(view.problem)),
-    optionalElement("rotated-until", isoTime(view.rotatedUntilMs))
+    optionalElement("rotated-until", isoTime(view.rotatedUntilMs)),
+    testElement(view)
   )
 
 const linksOf = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [

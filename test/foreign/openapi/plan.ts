@@ -243,6 +243,23 @@ const registrations: ReadonlyArray<Call> = [
     path: registered,
     body: {}
   }),
+  call("POST /mailboxes/{mailbox}/registrations", 201, {
+    path: mailbox,
+    // A browser needs no verification, and nothing is sent to this one.
+    body: {
+      endpoint: "https://10.0.0.1/",
+      keys: {
+        p256dh:
+          "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        auth: "BTBZMqHH6r4Tts7J_aSIgg"
+      }
+    },
+    save: { browser: "location" }
+  }),
+  call("POST /mailboxes/{mailbox}/registrations/{registration}/test", 200, {
+    path: { ...registered, registration: "$browser" },
+    body: {}
+  }),
   call("POST /mailboxes/{mailbox}/registrations/{registration}", 200, {
     path: registered,
     body: { method: "put", callback: nowhere }

@@ -104,6 +104,26 @@ const registrations = async (
     form: () => ({}),
     besides: ["unfit"]
   })
+  let tested = 0
+  // Each is a browser's, which is active at once: one has a bound of tests in a minute.
+  const test = async () => {
+    const subscription = { endpoint: `${endpoint}/${++tested}`, keys: { p256dh, auth } }
+    const body = JSON.stringify(subscription)
+    const made = await send("POST", path, { basic: admin, type: "application/json", body })
+    return `${located(service, [made])}/test`
+  }
+  await asks(`POST ${key}/test`, {
+    isClosed: true,
+    path: test,
+    form: () => ({}),
+    besides: ["unfit"]
+  })
+  for (const accept of ["text/xml", "application/json", "text/html", "text/plain", undefined]) {
+    const headers = { Prefer: "wait=0" }
+    const accepted = accept === undefined ? {} : { accept }
+    const begun = await send("POST", await test(), { basic: admin, headers, ...accepted })
+    expect([accept, begun.status]).toEqual([accept, 202])
+  }
   await asks(`POST ${key}`, { ...one, form: put })
   const body = "method=delete"
   expect((await send("POST", one.path, { basic: admin, type, body })).status).toBe(204)

@@ -13,9 +13,18 @@ export const iconPath = "/icon.png"
  */
 const showing = `
   const nameOf = (path) => path.split("/").at(-1)
+  const showTest = (path) =>
+    registration.showNotification(nameOf(path), {
+      body: "Test: notifications of this mailbox arrive here.",
+      // What has arrived stays.
+      tag: path + "#test",
+      icon: "${iconPath}",
+      data: { page: path, latest: path, count: 0, collection: path + "/registrations" }
+    })
   const showPush = async (push) => {
-    const { count: pushed = "1", deleted, mailbox = "/mailboxes", notification } = push
+    const { count: pushed = "1", deleted, mailbox = "/mailboxes", notification, test } = push
     const path = pathOf(mailbox)
+    if (test === "true") return showTest(path)
     const isRemoved = deleted === "true"
     const latest = pathOf(notification?.href ?? mailbox)
     const [earlier] = await registration.getNotifications({ tag: path })
