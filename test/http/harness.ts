@@ -191,6 +191,8 @@ export const startService = async (
     send: sending(base, ports, contract),
     run: first.run,
     close: async () => {
+      // The last answers of a node may need an actor of another one.
+      await Promise.all(nodes.map(({ drain }) => drain()))
       const closed = await Promise.allSettled(nodes.map(({ close }) => close()))
       await balancer?.close()
       await discard()

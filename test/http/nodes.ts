@@ -56,6 +56,8 @@ export interface Node {
     routes: (service: Service) => ReadonlyArray<Route<ResourceHandler>>,
     onAccess: (access: AccessRecord) => void
   ) => Promise<void>
+  /** Answers the requests that it has, and accepts no others. */
+  readonly drain: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -245,6 +247,7 @@ export const startNode = async (options: Options): Promise<Node> => {
         corsOrigin: service.settings.corsOrigin
       })
     },
+    drain: async () => server?.drain(drainMs),
     close: async () => {
       stopFigures()
       await server?.drain(drainMs)
