@@ -765,6 +765,15 @@ export const shownMsMin = 10 * 60_000
 /** Events that a node keeps. */
 export const eventsMax = 500
 
+/** Quarantines that one look adds to the time line, and ends of quarantines. */
+export const quarantineEventsMax = 20
+
+/**
+ * After NATS was away, the members of the cluster are seen again within this time: each renews its
+ * membership every second, once it has a connection.
+ */
+export const viewSettlesMs = 15_000
+
 /** Events that the page of the history shows. */
 export const shownEventsMax = 50
 
@@ -773,10 +782,8 @@ export const shownEventsMax = 50
 /** Log items that it shows: the last ones. */
 export const inspectedItemsMax = 20
 
-/** Characters that it reads of these together, and shows of each. */
-export const inspectedLogCharsMax = 64 * 1024
+/** Items that it reads at the same time; each may be as large as a message. */
+export const inspectedReadsMax = 4
 
+/** Characters that it shows of an item. */
 export const inspectedItemCharsMax = 4 * 1024
-
-/** Characters that it shows of a state. */
-export const inspectedStateCharsMax = 64 * 1024

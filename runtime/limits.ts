@@ -650,3 +650,9 @@ export const blobSweepIntervalMs = 6 * 3_600_000
 
 /** Orphans that a node remembers until its next sweep. */
 export const blobOrphansMax = 10_000
+
+/**
+ * Characters of a state that an inspection has: as JSON within JSON they fit the smallest message
+ * that NATS servers usually take, 1 MiB.
+ */
+export const inspectedStateCharsMax = 256 * 1024

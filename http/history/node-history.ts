@@ -1,7 +1,7 @@
-/** The last hour of this node, in its memory: samples of its figures, and the time line. */
+/** What this node remembers: samples of its figures for an hour, and the last events. */
 import { Effect } from "effect"
 import type { SystemApi } from "../../runtime/index.ts"
-import { eventsMax, observationMs, sampleMs, samplesMax } from "../limits.ts"
+import { eventsMax, observationMs, sampleMs, samplesMax, viewSettlesMs } from "../limits.ts"
 import { type Reading, readingOf, type ReadingSources, type Sample, sampleOf } from "./sample.ts"
 import { type ClusterEvent, eventsBetween, eventText, type Observation,
   observationOf } from "./time-line.ts"
@@ -30,6 +30,8 @@ export class NodeHistory {
   /** Those of the last sample and the last look; undefined before the first one. */
   private reading: Reading | undefined
   private observation: Observation | undefined
+  /** Until when the cluster is not compared, by the monotonic clock. */
+  private unsettledUntilMs = -Infinity
   private kept: ReadonlyArray<Sample> = []
   private seen: ReadonlyArray<SeenEvent> = []
 
@@ -50,7 +52,7 @@ export class NodeHistory {
   /** Looks for events, and takes a sample when it is due. Returns the new events. */
   observe(): ReadonlyArray<ClusterEvent> {
     const { sources } = this
-    const observation = observationOf(sources.system)
+    const observation = this.look()
     const events = eventsBetween(this.observation ?? observation, observation)
     this.add(events)
     this.observation = observation
@@ -73,6 +75,18 @@ export class NodeHistory {
     Effect.andThen(Effect.sleep(observationMs)),
     Effect.forever
   )
+
+  /**
+   * What this node sees now. While the connection to NATS is lost, and until the members have been
+   * seen again, it has the cluster as it was before: all others seem to be gone, and are not.
+   */
+  private look(): Observation {
+    const { observation: before, sources: { monotonicMs, system } } = this
+    const seen = observationOf(system)
+    if (!seen.isConnected) this.unsettledUntilMs = monotonicMs() + viewSettlesMs
+    const isSettled = seen.isConnected && monotonicMs() >= this.unsettledUntilMs
+    return isSettled || before === undefined ? seen : { ...seen, cluster: before.cluster }
+  }
 
   private add(events: ReadonlyArray<ClusterEvent>): void {
     if (events.length === 0) return

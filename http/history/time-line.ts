@@ -3,6 +3,7 @@
  * event that ends between two observations is not seen.
  */
 import type { Address, ClusterView, NodeView, SystemApi } from "../../runtime/index.ts"
+import { quarantineEventsMax } from "../limits.ts"
 
 /** What a node sees of the cluster at one time. */
 export interface Observation {
@@ -76,10 +77,7 @@ const membershipEvents = (
 ): ReadonlyArray<ClusterEvent> => {
   const [old, now] = [byName(before.nodes), byName(after.nodes)]
   const ended = before.nodes.filter(({ node }) => !now.has(node)).map(
-    ({ leaving, node }): ClusterEvent => ({
-      type: leaving && !after.lost.includes(node) ? "left" : "removed",
-      node
-    })
+    ({ node }): ClusterEvent => ({ type: after.lost.includes(node) ? "removed" : "left", node })
   )
   const changed = after.nodes.flatMap(({ incarnation, leaving, node }): Array<ClusterEvent> => {
     const earlier = old.get(node)
@@ -120,11 +118,11 @@ const quarantineEvents = (before: Observation, after: Observation): ReadonlyArra
   const begun = after.quarantined
     .map(({ address, reason }) => ({ actor: actorOf(address), reason }))
     .filter(({ actor }) => !old.has(actor))
-  return [
-    ...begun.map((one): ClusterEvent => ({ type: "quarantined", node, ...one })),
-    ...[...old].filter((actor) => !now.has(actor))
-      .map((actor): ClusterEvent => ({ type: "lifted", node, actor }))
-  ]
+    .map((one): ClusterEvent => ({ type: "quarantined", node, ...one }))
+  const ended = [...old].filter((actor) => !now.has(actor))
+    .map((actor): ClusterEvent => ({ type: "lifted", node, actor }))
+  // Many at once would leave no room for other events; `/cluster` counts all of them.
+  return [...begun.slice(0, quarantineEventsMax), ...ended.slice(0, quarantineEventsMax)]
 }
 
 const connectionEvents = (before: Observation, after: Observation): ReadonlyArray<ClusterEvent> =>

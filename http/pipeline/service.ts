@@ -87,7 +87,7 @@ export interface Service {
   /** Encrypts message passwords for the store. */
   readonly keyring: Keyring
   readonly httpMetrics: HttpMetrics
-  /** What this node has measured and seen in the last hour. */
+  /** What this node has measured in the last hour, and the last events that it has seen. */
   readonly history: NodeHistory
   /** The state of requests to other services. */
   readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">

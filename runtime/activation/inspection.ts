@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type Address, decodeStoredState, keyOf } from "../actor/index.ts"
 import { storeInterrupted } from "../clock.ts"
+import { inspectedStateCharsMax } from "../limits.ts"
 import type { StoredActor } from "../ports/index.ts"
 import type { ReplyCallback } from "./pending-commit.ts"
 import { callStore, type RecoverySource } from "./recovery.ts"
@@ -9,8 +10,13 @@ import type { Supervisor, TroubleView } from "./supervisor.ts"
 
 /** What is in memory, or else in the store. */
 export interface InspectedActor {
-  /** As the behavior encodes it; left out without a record, and if it cannot be encoded. */
+  /**
+   * As the behavior encodes it; left out without a record, if it cannot be encoded, and if it has
+   * more than `inspectedStateCharsMax` characters, which may not fit a message of another node.
+   */
   readonly state?: string
+  /** The characters of the state; left out without a record. */
+  readonly stateChars?: number
   /** The format of the state; left out if the record is no state. */
   readonly format?: number
   /** The number of the last log item; 0 before the first. */
@@ -36,14 +42,19 @@ interface Inspectable {
 
 const withTimer = (timerMs: number | undefined) => timerMs === undefined ? {} : { timerMs }
 
+const bounded = (text: string): Pick<InspectedActor, "state" | "stateChars"> => ({
+  ...text.length > inspectedStateCharsMax ? {} : { state: text },
+  stateChars: text.length
+})
+
 /** A state as it is stored; a text without a format, which is no state, as it is. */
-const stateOf = (stored: string | undefined): Pick<InspectedActor, "format" | "state"> => {
+const stateOf = (stored: string | undefined): Omit<InspectedActor, "head" | "timerMs"> => {
   if (stored === undefined) return {}
   try {
     const { format, text } = decodeStoredState(stored)
-    return { state: text, format }
+    return { ...bounded(text), format }
   } catch {
-    return { state: stored }
+    return bounded(stored)
   }
 }
 

@@ -20,9 +20,9 @@ export interface Quarantine {
 
 /** What is wrong with an actor; times are ms since the epoch. */
 export interface TroubleView {
-  /** How often it was restarted of late. */
+  /** How often it was restarted within `limits.restartWindowMs`. */
   readonly restarts: number
-  /** The reason of the last restart; left out without one. */
+  /** The reason of the last restart; left out if that was longer ago. */
   readonly fault?: string
   readonly quarantine?: Pick<Quarantine, "sinceMs" | "untilMs">
 }
@@ -112,7 +112,9 @@ export class Supervisor {
   troubleOf(key: string): TroubleView {
     const trouble = this.troubles.get(key)
     if (trouble === undefined) return { restarts: 0 }
-    const view = { restarts: trouble.restartsMs.length, fault: trouble.reason }
+    const fromMs = this.clocks.monotonicMs() - this.limits.restartWindowMs
+    const restarts = trouble.restartsMs.filter((atMs) => atMs > fromMs).length
+    const view = { restarts, fault: trouble.reason }
     const quarantine = this.quarantined().find(({ address }) => keyOf(address) === key)
     if (quarantine === undefined) return view
     const { sinceMs, untilMs } = quarantine

@@ -4,7 +4,8 @@ import { childOf, childrenOf, type Element, writeElement } from "../../http/form
 import { NodeHistory } from "../../http/history/node-history.ts"
 import { quantileOf, type Reading, sampleOf } from "../../http/history/sample.ts"
 import { type ClusterEvent, eventsBetween, type Observation } from "../../http/history/time-line.ts"
-import { eventsMax, sampleMs, samplesMax } from "../../http/limits.ts"
+import { eventsMax, quarantineEventsMax, sampleMs, samplesMax,
+  viewSettlesMs } from "../../http/limits.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { historyView } from "../../http/resources/cluster/history-views.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -139,6 +140,12 @@ describe("the time line", () => {
       [{ type: "removed", node: "b" }]
     ],
     [
+      "a node that has stopped between two looks",
+      seen({}),
+      seen({ nodes: [node("a")] }),
+      [{ type: "left", node: "b" }]
+    ],
+    [
       "a node that was killed while it stopped",
       seen({ nodes: [node("a"), node("b", { leaving: true })] }),
       seen({ nodes: [node("a")], lost: ["b"] }),
@@ -175,6 +182,22 @@ describe("the time line", () => {
       []
     ],
     [
+      "some of many quarantines",
+      seen({}),
+      seen({}, {
+        quarantined: Array.from({ length: 500 }, (_, at) => ({
+          address: address("mailbox", `x${at}`),
+          reason: "a defect"
+        }))
+      }),
+      Array.from({ length: quarantineEventsMax }, (_, at): ClusterEvent => ({
+        type: "quarantined",
+        node: "a",
+        actor: `mailbox/x${at}`,
+        reason: "a defect"
+      }))
+    ],
+    [
       "the end of a quarantine",
       seen({}, { quarantined: [broken] }),
       seen({}),
@@ -200,10 +223,12 @@ describe("the time line", () => {
 describe("a node's history", () => {
   let clockMs = 0
   let owner = "a"
+  let nodes = [node("a"), node("b")]
+  let isConnected = true
   const metrics = new RuntimeMetrics()
   const history = new NodeHistory({
     system: {
-      cluster: () => seen({ owners: [owner] }).cluster,
+      cluster: () => seen({ nodes, owners: [owner] }).cluster,
       snapshot: () => ({
         activations: new Map(),
         timers: 0,
@@ -212,7 +237,7 @@ describe("a node's history", () => {
         earliestTimerMs: undefined,
         quarantined: [],
         metrics,
-        traffic: undefined
+        traffic: { messages: 0, writes: 0, isConnected }
       })
     },
     httpMetrics: new HttpMetrics(),
@@ -266,6 +291,30 @@ describe("a node's history", () => {
       from: owner === "a" ? "b" : "a",
       count: 1
     })
+  })
+
+  it("does not report as gone those that it cannot see while NATS is away", () => {
+    const after = (): ReadonlyArray<string> => {
+      clockMs += 1_000
+      return history.observe().map(({ type, node: of }) => `${type} ${of}`)
+    }
+    isConnected = false
+    expect(after()).toEqual(["disconnected a"])
+    nodes = []
+    expect(after()).toEqual([])
+    isConnected = true
+    expect(after()).toEqual(["connected a"])
+    nodes = [node("a"), node("b")]
+    clockMs += viewSettlesMs
+    expect(after()).toEqual([])
+    // What has really changed meanwhile is reported then.
+    isConnected = false
+    expect(after()).toEqual(["disconnected a"])
+    isConnected = true
+    nodes = [node("a")]
+    expect(after()).toEqual(["connected a"])
+    clockMs += viewSettlesMs
+    expect(after()).toEqual(["left b"])
   })
 })
 

@@ -97,6 +97,34 @@ describe("the inspector", () => {
     expect(page.text).not.toContain(secret)
   })
 
+  it("shows the newest items of a log, however large they are", async () => {
+    await send("POST", "/mailboxes", { basic, headers: { Slug: "large" } })
+    for (let at = 0; at < 25; at++) {
+      const text = `<description>item ${at} ${"x".repeat(900)}</description>`
+      const field = `<note>${"y".repeat(9_000)}</note>`
+      const item = `<item><url>http://a.test/</url>${text}${field}</item>`
+      const body = `<notification>${item}</notification>`
+      expect((await send("POST", "/mailboxes/large", { body })).status).toBe(202)
+    }
+    const items = itemsOf((await send("GET", "/cluster/actors/mailbox/large", { basic })).xml)
+    expect(items.map((text) => /item (\d+) x/.exec(text)?.[1]))
+      .toEqual(Array.from({ length: 20 }, (_, at) => String(at + 5)))
+    for (const text of items) expect(text.length).toBeLessThan(5_000)
+  })
+
+  it("shows no encrypted password of a notification", async () => {
+    await send("POST", "/mailboxes", { basic, headers: { Slug: "sealed" } })
+    const item = "<item><description>hush</description><url>http://a.test/</url>" +
+      "<password>of-the-message</password></item>"
+    const sent = await send("POST", "/mailboxes/sealed", {
+      body: `<notification>${item}</notification>`
+    })
+    expect(sent.status, sent.text).toBe(202)
+    const [text] = itemsOf((await send("GET", "/cluster/actors/mailbox/sealed", { basic })).xml)
+    expect(text).toContain("~ not shown")
+    expect(text).toContain("<password></password>")
+  })
+
   it("is recorded in the audit log", async () => {
     await send("GET", path, { basic })
     const { text } = await send("GET", "/audit?action=actor.inspect", { basic })

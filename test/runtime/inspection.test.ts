@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { ownsAll } from "../../runtime/cluster/placement.ts"
 import type { Inspection } from "../../runtime/index.ts"
+import { inspectedStateCharsMax } from "../../runtime/limits.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { at } from "./probe.ts"
@@ -14,6 +15,18 @@ const add = { _tag: "Add", by: 1 } as const
 
 const inspect = ({ system }: Rig, id = "a"): Promise<Inspection> =>
   Effect.runPromise(system.inspect(at(id)))
+
+/** A commit that changes nothing. */
+const unchanged = {
+  expected: 0,
+  head: 0,
+  append: [],
+  remove: [],
+  timer: undefined,
+  signals: [],
+  consumedSignal: undefined,
+  firedTimer: undefined
+}
 
 const stateOf = ({ state = "" }: Inspection): unknown => JSON.parse(state)
 
@@ -88,21 +101,19 @@ describe("an actor", () => {
 
   it("whose record is unreadable is shown as it is stored", async () => {
     const storage = makeMemoryStorage()
-    await Effect.runPromise(storage.commit([{
-      address: at("a"),
-      expected: 0,
-      state: "no state",
-      head: 0,
-      append: [],
-      remove: [],
-      timer: undefined,
-      signals: [],
-      consumedSignal: undefined,
-      firedTimer: undefined
-    }]))
+    await Effect.runPromise(storage.commit([{ ...unchanged, address: at("a"), state: "no state" }]))
     const found = await inspect(await start({}, { storage }))
-    expect(found).toMatchObject({ state: "no state", isLoaded: false })
+    expect(found).toMatchObject({ state: "no state", stateChars: 8, isLoaded: false })
     expect(found).not.toHaveProperty("format")
+  })
+
+  it("whose state is too large shows only its size", async () => {
+    const storage = makeMemoryStorage()
+    const text = `1 ${"x".repeat(inspectedStateCharsMax + 1)}`
+    await Effect.runPromise(storage.commit([{ ...unchanged, address: at("a"), state: text }]))
+    const found = await inspect(await start({}, { storage }))
+    expect(found).toMatchObject({ stateChars: inspectedStateCharsMax + 1, format: 1 })
+    expect(found).not.toHaveProperty("state")
   })
 
   it("of another node is shown by its owner", async () => {

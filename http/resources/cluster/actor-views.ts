@@ -1,9 +1,10 @@
 /** The inspector: the ids of a kind of actors, and one actor as its node has it. */
 import { type Html, html, nothing, type PageLink, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime, listElement, printable } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, listElement, optionalElement,
+  printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { inspectedItemCharsMax, inspectedStateCharsMax } from "../../limits.ts"
+import { inspectedItemCharsMax } from "../../limits.ts"
 import { type Address, type Inspection, type LogItem, shardOf } from "../../../runtime/index.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
 
@@ -45,33 +46,42 @@ export const actorsView = (
   links: [...links, ...next]
 })
 
-/** A text as documents show it: what XML can hold, up to a bound. */
-const shown = (text: string, charsMax: number): string =>
-  printable(text.length > charsMax ? `${text.slice(0, charsMax)}…` : text)
-
 /** Fields of states with secrets, encrypted or hashed: nobody needs them to find a fault. */
-const secretField = /hash$|secret|password|challenge$/i
+const secretField = /hash$|secret|password|challenge$|fingerprint|^sealed$|^tried$/i
 
-/** A state without its secrets, with as many spaces of indentation; other text as it is. */
-const withoutSecretFields = (text: string, indentation: number): string => {
+/**
+ * A state without its secrets, with as many spaces of indentation; undefined for a record that is
+ * no JSON, since nobody knows what is secret in it.
+ */
+const withoutSecretFields = (text: string, indentation: number): string | undefined => {
   try {
     const state: unknown = JSON.parse(
       text,
       (name, value) => secretField.test(name) && value !== null ? "not shown" : value
     )
-    return JSON.stringify(state, null, indentation)
+    return printable(JSON.stringify(state, null, indentation))
   } catch {
-    return text
+    return undefined
   }
 }
 
-const itemText = ({ value }: LogItem): string => shown(value, inspectedItemCharsMax)
+/** The encrypted password of a stored notification (`actors/sealed-fragment.ts`). */
+const sealedLine = /^~[0-9a-z]+ [^\n]*\n/m
+
+/** The start of an item as documents show it. */
+const itemText = ({ value }: LogItem): string => {
+  const text = value.replace(sealedLine, "~ not shown\n")
+  return printable(
+    text.length > inspectedItemCharsMax ? `${text.slice(0, inspectedItemCharsMax)}…` : text
+  )
+}
 
 const actorElement = (
   service: Service,
   { address, inspection, log, node }: InspectedNode
 ): Element => {
-  const { fault, format, head, isLoaded, quarantine, queued, restarts, state, timerMs } = inspection
+  const { fault, format, head, isLoaded, quarantine, queued, restarts, stateChars } = inspection
+  const { state, timerMs } = inspection
   return element(
     "actor",
     {
@@ -84,15 +94,14 @@ const actorElement = (
       queued,
       head,
       format,
+      "state-characters": stateChars,
       timer: isoTime(timerMs),
       restarts,
       fault,
       "quarantined-since": isoTime(quarantine?.sinceMs),
       "quarantined-until": isoTime(quarantine?.untilMs)
     },
-    ...state === undefined
-      ? []
-      : [element("state", {}, shown(withoutSecretFields(state, 0), inspectedStateCharsMax))],
+    optionalElement("state", state === undefined ? undefined : withoutSecretFields(state, 0)),
     ...listElement("items", log.map((item) => element("item", { n: item.n }, itemText(item))))
   )
 }
@@ -108,7 +117,7 @@ const facts = ({ address, inspection, node }: InspectedNode): Html => {
   }${fact("Messages without a reply", queued)}${fact("Last log item", head)}${
     fact("Format of the state", format)
   }${fact("Timer", timerMs === undefined ? "none" : timeAt(timerMs))}${
-    fact("Restarts of late", restarts)
+    fact("Restarts in the last minute", restarts)
   }${fact("Last fault", fault)}${
     fact("In quarantine until", quarantine && timeAt(quarantine.untilMs))
   }</dl>
@@ -123,15 +132,20 @@ const liftForm = ({ address, inspection }: InspectedNode): Html =>
 <button type="submit">Lift the quarantine</button></form>
 `
 
-const stateOf = ({ inspection: { isLoaded, state } }: InspectedNode): Html => {
-  if (state === undefined) return html`<p>It has no record.</p>`
+const stateOf = ({ inspection: { isLoaded, state, stateChars } }: InspectedNode): Html => {
+  if (stateChars === undefined) return html`<p>It has no record.</p>`
+  if (state === undefined) {
+    return html`<p>Its ${stateChars} characters are too many to be shown.</p>`
+  }
+  const text = withoutSecretFields(state, 2)
+  if (text === undefined) {
+    return html`<p>Its record, of ${stateChars} characters, cannot be read.</p>`
+  }
   const about = isLoaded
     ? "In memory; the store may not have all of it yet."
     : "From the store; the actor is not in memory."
   return html`<p class="quiet">${about}</p>
-<pre tabindex="0" aria-label="State">${
-    shown(withoutSecretFields(state, 2), inspectedStateCharsMax)
-  }</pre>
+<pre tabindex="0" aria-label="State">${text}</pre>
 `
 }
 
@@ -155,7 +169,7 @@ export const actorView = (service: Service, inspected: InspectedNode): ResourceV
     tree: () => actorElement(service, inspected),
     body: () =>
       html`${facts(inspected)}${liftForm(inspected)}<h2>State</h2>
-${stateOf(inspected)}<h2>End of the log</h2>
+${stateOf(inspected)}<h2>Last items of the log</h2>
 ${logOf(log)}`,
     links: [{ rel: "up", href: actorsPath(kind), title: `Actors: ${kind}` }]
   }

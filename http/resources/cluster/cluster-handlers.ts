@@ -1,10 +1,10 @@
 /** `/cluster`, for admins (protocol §6). */
 import { Effect } from "effect"
-import { type Address, address, isActorId, shardOf } from "../../../runtime/index.ts"
+import { type Address, address, isActorId, type LogItem, shardOf } from "../../../runtime/index.ts"
 import { auditAddress, audited, recordAudit } from "../../audit/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { inspectedItemsMax, inspectedLogCharsMax } from "../../limits.ts"
+import { inspectedItemsMax, inspectedReadsMax } from "../../limits.ts"
 import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError,
   nextLink, noStore, readPageRequest, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -47,6 +47,28 @@ export const getActors = defineHandler(function*(service, call) {
   return viewAnswer(actorsView(service, kind, ids, next), { headers: noStore })
 })
 
+const olderNode = httpError(
+  "storage-unavailable",
+  "the node of this actor runs a version that cannot show it; repeat the request after its upgrade"
+)
+
+/**
+ * The last items of a log, in their order. They are read each by itself: a read of many ends after
+ * so many characters, and the newest ones matter most.
+ */
+const lastItems = (
+  { system }: Service,
+  actor: Address,
+  head: number
+): Effect.Effect<ReadonlyArray<LogItem>, HandlerFailure> => {
+  const from = Math.max(1, head - inspectedItemsMax + 1)
+  const numbers = Array.from({ length: Math.max(0, head - from + 1) }, (_, at) => from + at)
+  return Effect.map(
+    Effect.forEach(numbers, (n) => system.read(actor, n, 1), { concurrency: inspectedReadsMax }),
+    (found) => found.flatMap((items, at) => items.filter(({ n }) => n === numbers[at]))
+  )
+}
+
 /** One actor. The audit log has who looked, since it may show what others sent to each other. */
 export const getActor = defineHandler(function*(service, call) {
   const admin = yield* requireAdmin(service, call)
@@ -56,13 +78,16 @@ export const getActor = defineHandler(function*(service, call) {
     action: "actor.inspect",
     target: actorPath(actor)
   } as const
-  // The actor of the audit log must be seen also when it takes no entry.
+  const inspection = yield* Effect.catchTag(
+    service.system.inspect(actor),
+    "UnknownMessage",
+    () => Effect.fail(olderNode)
+  )
+  const { head, stateChars } = inspection
+  if (stateChars === undefined && head === 0) return yield* httpError("not-found")
+  const log = yield* lastItems(service, actor, head)
+  // Before it is shown. The audit log's own actor must be seen also when it takes no entry.
   if (actor.kind !== auditAddress().kind) yield* recordAudit(service, call, operation, "done")
-  const inspection = yield* service.system.inspect(actor)
-  const { head, state } = inspection
-  if (state === undefined && head === 0) return yield* httpError("not-found")
-  const from = Math.max(1, head - inspectedItemsMax + 1)
-  const log = yield* service.system.read(actor, from, inspectedItemsMax, inspectedLogCharsMax)
   const node = service.system.cluster().owners[shardOf(actor)]
   return viewAnswer(actorView(service, { address: actor, node, inspection, log }), {
     headers: noStore

@@ -141,6 +141,7 @@ export const clusterResource: ResourceDefinition = {
         queued: digits,
         head: digits,
         format: digits,
+        "state-characters": digits,
         timer: dateTime,
         restarts: digits,
         fault: text,
@@ -204,7 +205,7 @@ export const clusterResource: ResourceDefinition = {
     "GET /cluster/history": {
       handle: getHistory,
       id: "getHistory",
-      summary: "Reads what the answering node has measured and seen in the last hour",
+      summary: "Reads what the answering node has measured in the last hour, and its time line",
       needs: "role",
       scopes: ["admin"],
       responses: {

@@ -98,7 +98,7 @@ export const clusterView = (service: Service, status: ClusterStatus): ResourceVi
   tree: () => clusterElement(service, status),
   body: () => clusterPage(status),
   scripts: [liveScriptPath],
-  links: [{ rel: "related", href: historyPath, title: "The last hour of this node" }]
+  links: [{ rel: "related", href: historyPath, title: "History of this node" }]
 })
 
 /** One quarantined actor. */

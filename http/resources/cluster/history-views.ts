@@ -129,7 +129,7 @@ const page = (node: string, { events, samples }: Shown): Html =>
     )
   }${liveState}`
 
-/** What the answering node has measured and seen in the last hour. */
+/** What the answering node has measured in the last hour, and the last events. */
 export const historyView = (
   { history, system }: {
     readonly history: Shown
@@ -139,7 +139,7 @@ export const historyView = (
   const node = system.cluster().self
   const { events, samples } = history
   return {
-    title: "The last hour",
+    title: "History of a node",
     tree: () =>
       element(
         "history",

@@ -209,7 +209,7 @@ describe("the answer of an address that is not public", () => {
     return result.sample && Buffer.from(result.sample.bytes).toString()
   }
 
-  it("is told from that of a public one, with TLS and without, also on a last request", async () => {
+  it("is told from that of a public one, with TLS and without, to the end", async () => {
     const { uri } = await answering(500, { connection: "close" }, "plain")
     const { good: cert, key } = certificates
     const server = createServer({ key, cert }, (_, response) => {

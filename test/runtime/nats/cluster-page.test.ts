@@ -94,7 +94,7 @@ const timeLineOf = async ({ url }: Service): Promise<ReadonlyArray<string>> => {
   return listOf(parsed.value, "events", "event").map(({ children }) => children.join(""))
 }
 
-it("tells in the time line and the log that a node was killed, and who took its shards", async () => {
+it("tells in the time line and the log who was killed, and who took the shards", async () => {
   const [one, three, two] = nodes
   if (one === undefined || three === undefined || two === undefined) throw new Error("no node")
   const removed = "node two did not answer, and is no longer a member"
