@@ -146,7 +146,13 @@ export const registrationSecretsMax = 4
 /** Test events of one registration in a minute: they must not serve to burden a callback. */
 export const testsPerMinuteMax = 6
 
-/** Log items, the newest ones, that the test event of a WebSub subscription shows. */
+/** Those of all registrations of one mailbox, also if registrations are removed and made again. */
+export const mailboxTestsPerMinuteMax = 12
+
+/** Mailboxes whose test events of the last minute a node counts. */
+export const testedMailboxesMax = 10_000
+
+/** Log items up to the cursor that the test event of a WebSub subscription shows. */
 export const testTopicItemsMax = 20
 
 /** How long after its creation a registration may not be in its mailbox yet. */

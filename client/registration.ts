@@ -68,7 +68,10 @@ export type RecordedHeader = readonly [name: string, value: string]
 export interface CallbackAttempt {
   readonly kind: string
   readonly at: string
+  /** Of the whole attempt, with its redirects. */
   readonly durationMs: number
+  /** How many redirects were followed; the rest is of the last request. */
+  readonly redirects: number
   /** Status code; undefined without an answer. */
   readonly code: number | undefined
   /** Undefined if the attempt has succeeded. */
@@ -77,11 +80,11 @@ export interface CallbackAttempt {
    * What follows: `done`, `schedule`, `retry-after` (the receiver has asked for the time),
    * `suspended` or `given-up`.
    */
-  readonly sequel: string
+  readonly follows: string
   readonly next: string | undefined
   /** Empty if nothing was sent. */
   readonly requestHeaders: ReadonlyArray<RecordedHeader>
-  /** Undefined without an answer, or if this reader may not see those of its address. */
+  /** Undefined without an answer, or if its address is not public and the reader is no admin. */
   readonly answer: {
     readonly headers: ReadonlyArray<RecordedHeader>
     /** Of the body, as far as the service has read it. */
@@ -112,9 +115,10 @@ const attemptOf = (document: JsonObject): CallbackAttempt => {
     kind: textOf(document, "kind"),
     at: textOf(document, "at"),
     durationMs: numberOf(document, "duration"),
+    redirects: optionalNumber(document, "redirects") ?? 0,
     code: optionalNumber(document, "code"),
     problem: optionalText(document, "problem"),
-    sequel: textOf(document, "sequel"),
+    follows: textOf(document, "follows"),
     next: optionalText(document, "next"),
     requestHeaders: request === undefined ? [] : headersOf(request),
     answer: answer && answerOf(answer)
@@ -169,9 +173,9 @@ export class Registration extends RemoteResource {
   }
 
   /**
-   * Sends one push without a change to the callback, also while pushes are suspended or paused, and
-   * returns what came of it. It is `pending` when there was no answer in time: {@link state} has it
-   * later.
+   * Sends one push without a new change to the callback, also while pushes are suspended or paused,
+   * and returns what came of it. It is `pending` when there was no answer in time: {@link state}
+   * has it later. It is refused while a push service rejects the endpoint of a browser.
    */
   async test(): Promise<RegistrationTest> {
     const { document } = await this.transport.post(`${this.href}/test`)

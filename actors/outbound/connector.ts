@@ -248,6 +248,14 @@ const permittedAddresses = async (
   return interleaved(addresses)
 }
 
+/** The origin of a connection; undici gives an IPv6 address without its brackets. */
+export const originOf = (
+  { hostname, port, protocol }: Pick<buildConnector.Options, "hostname" | "port" | "protocol">
+): string => {
+  const authority = isIP(hostname) === 6 ? `[${hostname}]` : hostname
+  return `${protocol}//${authority}${port === "" ? "" : `:${port}`}`
+}
+
 /** Resolves, checks, and connects to exactly the checked addresses. */
 export const makeConnector = (
   { ca, limits, names, publicRules, rules }: ConnectorOptions
@@ -270,7 +278,7 @@ export const makeConnector = (
     const number = port === "" ? isSecure ? 443 : 80 : Number(port)
     const socket = await race(addresses, number, limits.nextAddressMs, signal, track)
     const connected = isSecure ? await secured(socket, host, ca) : socket
-    connections.add(`${protocol}//${hostname}${port === "" ? "" : `:${port}`}`, connected)
+    connections.add(originOf({ hostname, port, protocol }), connected)
     return connected
   }
   const connect: buildConnector.connector = (options, callback) => {

@@ -172,6 +172,7 @@ class Handler implements Dispatcher.DispatchHandler {
   private readonly body: Body
   private sample: Body | undefined
   private size = 0
+  private isTooLarge = false
   private settled = false
   private timer: NodeJS.Timeout
 
@@ -213,13 +214,10 @@ class Handler implements Dispatcher.DispatchHandler {
     if (this.request.samples?.() === true) {
       this.sample = new Body({ bytesMax: answerSampleBytesMax })
     }
-    if (!keeps) {
-      clearTimeout(this.timer)
-      const leftMs = Math.min(this.limits.drainMs, this.endMs - performance.now())
-      this.timer = setTimeout(() => this.timedOut(), leftMs)
-    } else if (
+    if (!keeps) this.drain()
+    else if (
       this.request.keep === "all" && Number(headers["content-length"]) > this.request.bytesMax
-    ) this.respond({ isTooLarge: true })
+    ) this.exceeded()
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -232,7 +230,7 @@ class Handler implements Dispatcher.DispatchHandler {
       return
     }
     const isTooLarge = this.size > bytesMax
-    if (isTooLarge && keep === "all") return this.respond({ isTooLarge })
+    if (keep === "all" && (isTooLarge || this.isTooLarge)) return this.exceeded()
     if (!this.body.add(chunk)) return this.respond({ lacksMemory: true })
     if (isTooLarge) this.respond({})
   }
@@ -257,17 +255,32 @@ class Handler implements Dispatcher.DispatchHandler {
     this.head === undefined ? this.end(failure) : this.respond({ broken: problem })
   }
 
+  /** What is still read, which decides nothing, has little time. */
+  private drain(): void {
+    clearTimeout(this.timer)
+    const leftMs = Math.min(this.limits.drainMs, this.endMs - performance.now())
+    this.timer = setTimeout(() => this.timedOut(), leftMs)
+  }
+
+  /** The body is larger than it may be: only the rest of the sample is read. */
+  private exceeded(): void {
+    const wasTooLarge = this.isTooLarge
+    this.isTooLarge = true
+    if (this.sample === undefined || this.size >= answerSampleBytesMax) this.respond({})
+    else if (!wasTooLarge) this.drain()
+  }
+
   private timedOut(): void {
     if (this.head !== undefined) return this.respond({ broken: noAnswerInTime })
     this.end(retryableFailure(noAnswerInTime, this.isHurried))
   }
 
   private respond(
-    rest: Partial<Pick<ExchangeResponse, "isTooLarge" | "lacksMemory" | "broken">>
+    rest: Partial<Pick<ExchangeResponse, "lacksMemory" | "broken">>
   ): void {
-    const head = this.head
+    const { head, isTooLarge } = this
     if (head === undefined) return
-    const { broken, isTooLarge = false, lacksMemory = false } = rest
+    const { broken, lacksMemory = false } = rest
     const bytes = isTooLarge || lacksMemory ? Buffer.alloc(0) : this.body.bytes()
     this.end({
       _tag: "Response",

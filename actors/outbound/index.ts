@@ -6,5 +6,6 @@ export { type BodyMemory, type Deferred, type DeliveryFailure, DeliveryOutcome,
   type ExchangeObserver, ExchangeRecord, type Fetched, type FetchOutcome, type Outbound,
   type OutboundContent, type Reach, type RequestBounds, type RequestCause,
   type TextContent } from "./protocol.ts"
+export { retryAfterMaxMs } from "./response.ts"
 export { deferredOutcome, dueAtMs, type Schedule, waitMs } from "./schedule.ts"
 export { hubSignature, webhookHeaders } from "./signatures.ts"

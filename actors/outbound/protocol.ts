@@ -82,17 +82,23 @@ const HeaderField = Schema.Tuple([Schema.String, Schema.String])
 
 /**
  * What an attempt has exchanged on its last hop, for whoever has to find out why it fails. Headers
- * are without credentials and cookies, and without those that undici adds for the connection.
+ * are without credentials and cookies, and without those that undici adds for the connection; a
+ * signature is cut, so that nobody can send the request again.
  */
 export const ExchangeRecord = Schema.Struct({
-  /** When the request of this hop began, ms since the epoch. */
+  /** When the request of the first hop began, ms since the epoch. */
   beganAtMs: Count,
+  /** Of all hops. */
   durationMs: Count,
+  /** How many redirects were followed; left out for none. */
+  redirects: Schema.optionalKey(Count),
   requestHeaders: Schema.Array(HeaderField),
   /** The status code; left out without an answer. */
   code: Schema.optionalKey(Count),
   /** Left out without an answer, and if the observer may not see the answers of the address. */
   answer: Schema.optionalKey(Schema.Struct({
+    /** Whether the address is public; left out for one that only the operator's rules allow. */
+    isPublic: Schema.optionalKey(Schema.Boolean),
     headers: Schema.Array(HeaderField),
     /** Bytes of the body that have arrived; reading stops at 64 KiB. */
     bytes: Count,
@@ -109,7 +115,8 @@ export type ExchangeRecord = typeof ExchangeRecord.Type
 export interface ExchangeObserver {
   /**
    * The addresses whose answers may be seen. With `public` the answer of another address is left
-   * out, so that a request is no way to read what only the operator's own network may read.
+   * out, so that a request is no way to read what only the operator's own network may read. With
+   * `allowed` this holds for every other origin than that of the first hop.
    */
   readonly answersOf: Reach
   /** Called after each hop that has loaded its content; the last call is that of the last hop. */

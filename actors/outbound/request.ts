@@ -14,9 +14,10 @@ import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type Exc
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, ExchangeObserver,
-  FetchOutcome, HeadOutcome, OutboundContent, OutboundGet, OutboundHead, OutboundPost,
-  RequestBounds, RequestCause, TextContent } from "./protocol.ts"
-import { acceptPostOf, exchangeRecordOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
+  ExchangeRecord, FetchOutcome, HeadOutcome, OutboundContent, OutboundGet, OutboundHead,
+  OutboundPost, RequestBounds, RequestCause, TextContent } from "./protocol.ts"
+import { acceptPostOf, afterRedirect, exchangeRecordOf, outcomeOf, redirectOf,
+  valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
 export interface OutboundResources {
@@ -65,6 +66,19 @@ const timeOf = ({ limits }: OutboundResources): TimeLeft => ({
   waitMs: limits.waitMs
 })
 
+/** Reports each hop with the time from the first one on. */
+const fromFirstHop = (observer: ExchangeObserver | undefined): ExchangeObserver | undefined => {
+  if (observer === undefined) return undefined
+  let last: ExchangeRecord | undefined
+  return {
+    answersOf: observer.answersOf,
+    record: (hop) => {
+      last = last === undefined ? hop : afterRedirect(last, hop)
+      observer.record(last)
+    }
+  }
+}
+
 /** Makes a POST; discovery and all hops share the time of one attempt. */
 export const post = Effect.fnUntraced(function*(
   resources: OutboundResources,
@@ -79,7 +93,7 @@ export const post = Effect.fnUntraced(function*(
     cause: outboundPost.cause,
     refusesRedirects: outboundPost.refusesRedirects === true,
     admitRedirect: outboundPost.admitRedirect,
-    observer: outboundPost.observer,
+    observer: fromFirstHop(outboundPost.observer),
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
   }
   const final = yield* send(resources, request, time)
@@ -107,7 +121,7 @@ export const get = Effect.fnUntraced(function*(
     cause,
     refusesRedirects,
     admitRedirect,
-    observer,
+    observer: fromFirstHop(observer),
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
@@ -205,8 +219,12 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const content = Effect.isEffect(loaded) ? yield* loaded : loaded
   if (content === undefined) return obsolete
   const headers = headersOf(content, userAgent, isSameOrigin)
-  const samples = observer &&
-    (() => observer.answersOf === "allowed" || connector.isPublic(origin))
+  let isPublic = false
+  // A redirect may lead to a private address that nobody has chosen as the target.
+  const samples = observer && (() => {
+    isPublic = connector.isPublic(origin)
+    return isPublic || (isSameOrigin && observer.answersOf === "allowed")
+  })
   const bounds = { keep, bytesMax, memory, samples }
   const request = { origin, path, method, ...bounds, headers, body: content.body }
   const beganAtMs = resources.nowMs()
@@ -215,7 +233,7 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const result = yield* exchange(agent, request, time.sendMs, keepsConnection, limits)
   const durationMs = performance.now() - sentMs
   time.sendMs -= durationMs
-  observer?.record(exchangeRecordOf(headers, result, beganAtMs, durationMs))
+  observer?.record(exchangeRecordOf(headers, result, { beganAtMs, durationMs, isPublic }))
   return result
 })
 

@@ -60,13 +60,23 @@ const unrecordedHeaders = new Set([
   "set-cookie2"
 ])
 
+/** Signatures of pushes: whoever has a whole one can send the push again. */
+const signatureHeaders = new Set(["webhook-signature", "x-hub-signature"])
+
+/** Each signature's scheme and first eight characters, which tell whether it is the right one. */
+const cutSignatures = (value: string): string =>
+  value.split(" ")
+    .map((one) => one.replace(/^([A-Za-z0-9-]{1,16}[,=])?(.{8}).+$/s, "$1$2…"))
+    .join(" ")
+
 /** The first headers, as many as fit; a value that does not fit is cut. */
 const recordedHeaders = (headers: Headers): Array<readonly [string, string]> => {
   const recorded: Array<readonly [string, string]> = []
   let left = recordedHeaderCharsMax
   for (const [name, values] of Object.entries(headers)) {
     if (values === undefined || unrecordedHeaders.has(name)) continue
-    for (const value of typeof values === "string" ? [values] : values) {
+    for (const whole of typeof values === "string" ? [values] : values) {
+      const value = signatureHeaders.has(name) ? cutSignatures(whole) : whole
       left -= name.length
       if (recorded.length === recordedHeadersMax || left <= 0) return recorded
       recorded.push([name, value.length <= left ? value : `${value.slice(0, left - 1)}…`])
@@ -88,12 +98,14 @@ const sampleText = (bytes: Uint8Array): string | undefined => {
 
 const answerOf = (
   headers: Headers,
-  { bytes, size }: NonNullable<ExchangeResponse["sample"]>
+  { bytes, size }: NonNullable<ExchangeResponse["sample"]>,
+  isPublic: boolean
 ): NonNullable<ExchangeRecord["answer"]> => {
   const isCut = size > answerSampleBytesMax
   const isPlain = isIdentity(valueOf(headers, "content-encoding"))
   const text = isPlain ? sampleText(bytes) : undefined
   return {
+    ...isPublic ? { isPublic } : {},
     headers: recordedHeaders(headers),
     bytes: size,
     ...text === undefined ? {} : { text },
@@ -101,12 +113,17 @@ const answerOf = (
   }
 }
 
+interface HopFacts {
+  readonly beganAtMs: number
+  readonly durationMs: number
+  readonly isPublic: boolean
+}
+
 /** What was exchanged on a hop that sent these headers. */
 export const exchangeRecordOf = (
   sentHeaders: Readonly<Record<string, string>>,
   result: ExchangeResult,
-  beganAtMs: number,
-  durationMs: number
+  { beganAtMs, durationMs, isPublic }: HopFacts
 ): ExchangeRecord => {
   const record = {
     beganAtMs,
@@ -115,9 +132,21 @@ export const exchangeRecordOf = (
   }
   if (result._tag === "Failed") return record
   const { code, headers, sample } = result
-  const answer = sample === undefined ? {} : { answer: answerOf(headers, sample) }
+  const answer = sample === undefined ? {} : { answer: answerOf(headers, sample, isPublic) }
   return { ...record, code, ...answer }
 }
+
+/** The record of the target of a redirect, which has the time of the earlier hops, too. */
+export const afterRedirect = (earlier: ExchangeRecord, hop: ExchangeRecord): ExchangeRecord => ({
+  ...hop,
+  beganAtMs: earlier.beganAtMs,
+  // The clock may have been set back.
+  durationMs: Math.max(
+    earlier.durationMs,
+    hop.beganAtMs + hop.durationMs - earlier.beganAtMs
+  ),
+  redirects: (earlier.redirects ?? 0) + 1
+})
 
 const retryableCodes = [408, 425, 429]
 

@@ -3,50 +3,56 @@
  * does not write all of them again; the state has their numbers. An attempt is appended by the
  * decision on its result. The end of the registration removes all of them.
  */
-import { type Clock, Effect, Schema } from "effect"
+import { type Clock, Effect, Option, Schema } from "effect"
 import { type Decision, type DecisionContext, type Variant } from "../../runtime/index.ts"
 import { attemptCharsMax, attemptsKeptCharsMax, attemptsKeptMax,
   successTextCharsMax } from "../limits.ts"
-import { type DeliveryOutcome, type ExchangeObserver, ExchangeRecord } from "../outbound/index.ts"
+import { type DeliveryOutcome, type ExchangeObserver, ExchangeRecord,
+  retryAfterMaxMs } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 import type { Callee, RegistrationAction, RegistrationReply,
   RegistrationState } from "./protocol.ts"
 
 /** What follows an attempt, and why. */
-export const AttemptSequel = Schema.Literals([
+export type AttemptFollowUp =
   /** It has succeeded. */
-  "done",
+  | "done"
   /** Another attempt, by the retry schedule. */
-  "schedule",
+  | "schedule"
   /** Another attempt, when the receiver has asked for it by Retry-After. */
-  "retry-after",
+  | "retry-after"
   /** None: pushes have failed for too long, or the push service rejects every push. */
-  "suspended",
+  | "suspended"
   /** None: the callback has answered the challenge wrongly, or too often not at all. */
-  "given-up"
-])
+  | "given-up"
 
-export type AttemptSequel = typeof AttemptSequel.Type
+type AttemptKind = "push" | "verification"
 
-/** One attempt. */
+/** One attempt. A newer version may have stored words that this one does not know. */
 export const RegistrationAttempt = Schema.Struct({
-  kind: Schema.Literals(["push", "verification"]),
+  /** {@link AttemptKind} */
+  kind: Schema.String,
   exchange: ExchangeRecord,
   /** Why it has failed; left out if it has succeeded. */
   problem: Schema.optionalKey(Schema.String),
-  sequel: AttemptSequel,
+  /** {@link AttemptFollowUp} */
+  follows: Schema.String,
   /** When the next attempt was due then; left out without one. */
   nextAtMs: Schema.optionalKey(Count)
 })
 
 export type RegistrationAttempt = typeof RegistrationAttempt.Type
 
-/** The attempt in a log item; throws if it is none. */
-export const decodeAttempt = Schema.decodeSync(Schema.fromJsonString(RegistrationAttempt))
+const decodeOption = Schema.decodeOption(Schema.fromJsonString(RegistrationAttempt))
+
+/** The attempt in a log item; undefined if a newer version has stored what this one cannot read. */
+export const decodeAttempt = (item: string): RegistrationAttempt | undefined =>
+  Option.getOrUndefined(decodeOption(item))
 
 /**
- * Whose answers readers may see: those of every address if the owner of the mailbox chose the
- * callback. Others could read the operator's own network, as far as `OUTBOUND_ALLOW` permits it.
+ * Whose answers are kept: those of every address if the owner of the mailbox chose the callback.
+ * Others could read the operator's own network, as far as `OUTBOUND_ALLOW` permits it. Who may see
+ * an answer of a private address is decided when it is read.
  */
 const answersOf = ({ account, secretsVersion }: Callee): ExchangeObserver["answersOf"] =>
   account !== undefined && secretsVersion === undefined ? "allowed" : "public"
@@ -90,19 +96,20 @@ interface AttemptResult {
 type FinalOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
 
 /** What follows in the state that the result has led to. */
-const sequelOf = (
-  kind: RegistrationAttempt["kind"],
+const followUpOf = (
+  kind: AttemptKind,
   outcome: FinalOutcome,
   { intent, nextAtMs, status }: Registered,
   nowMs: number
-): Pick<RegistrationAttempt, "sequel" | "nextAtMs"> => {
-  if (outcome._tag === "Delivered") return { sequel: "done" }
-  if (kind === "push" && status === "suspended") return { sequel: "suspended" }
+): { readonly follows: AttemptFollowUp; readonly nextAtMs?: number } => {
+  if (outcome._tag === "Delivered") return { follows: "done" }
+  if (kind === "push" && status === "suspended") return { follows: "suspended" }
   const dueAtMs = kind === "push" ? nextAtMs : intent?.nextAtMs
-  if (dueAtMs === undefined) return { sequel: "given-up" }
+  if (dueAtMs === undefined) return { follows: "given-up" }
   const { retryAfterMs } = outcome._tag === "RetryableFailure" ? outcome : {}
-  const isAsked = retryAfterMs !== undefined && dueAtMs === nowMs + retryAfterMs
-  return { sequel: isAsked ? "retry-after" : "schedule", nextAtMs: dueAtMs }
+  const isAsked = retryAfterMs !== undefined &&
+    dueAtMs === nowMs + Math.min(retryAfterMs, retryAfterMaxMs)
+  return { follows: isAsked ? "retry-after" : "schedule", nextAtMs: dueAtMs }
 }
 
 /** The exchange with at most so many characters of the answer's text. */
@@ -124,7 +131,7 @@ const encodeAttempt = (attempt: RegistrationAttempt): string => {
 /** The decision on a result, which also appends the attempt and removes the oldest ones. */
 const withAttempt = (
   decision: RegistrationDecision,
-  kind: RegistrationAttempt["kind"],
+  kind: AttemptKind,
   { exchange, outcome }: AttemptResult,
   { head, nowMs }: DecisionContext
 ): RegistrationDecision => {
@@ -137,7 +144,7 @@ const withAttempt = (
     kind,
     exchange: isDone ? withText(exchange, successTextCharsMax) : exchange,
     ...isDone ? {} : { problem: outcome.problem },
-    ...sequelOf(kind, outcome, state, nowMs)
+    ...followUpOf(kind, outcome, state, nowMs)
   })
   const { attemptLog = { first: head + 1, chars: [] } } = state
   const chars = [...attemptLog.chars, item.length]
@@ -154,7 +161,7 @@ const withAttempt = (
 
 /** The cell of a result, which also keeps the attempt. */
 export const keepsAttempts = <Result extends AttemptResult>(
-  kind: RegistrationAttempt["kind"],
+  kind: AttemptKind,
   cell: (
     state: Registered,
     result: Result,

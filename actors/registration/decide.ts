@@ -11,13 +11,14 @@ import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
-import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
-  type Schedule } from "../outbound/index.ts"
+import type { DeliveryFailure, Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { attemptItems, keepsAttempts } from "./attempts.ts"
 import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
-import { endTest, startTest, testEventView, testUnverified } from "./test-event.ts"
+import { isEnd, isRejectedForGood, retryAtMs } from "./push-answers.ts"
+import { endTest, startTest, testEventView, testRejected, testUnverified,
+  withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -49,10 +50,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Verified: keepsAttempts("verification", verified(schedule)),
     Checked: checked,
     Pushed: keepsAttempts("push", pushed(schedule)),
-    Tested: (state, message) =>
-      state.test?.id === message.id && state.test.outcome === undefined
-        ? become<RegistrationState>({ ...state, test: endTest(state.test, message) })
-        : stay(),
+    Tested: tested,
     Skipped: skipped,
     Detached: detached,
     Revoked: (state, { secretsVersion }, { nowMs }) =>
@@ -183,16 +181,18 @@ const replaceKeys = (
   if (p256dh === undefined || secret === undefined) {
     return deny("Invalid", "a browser needs a public key and a secret")
   }
+  const hasNewKeys = p256dh !== state.p256dh
   const next: Registered = {
     ...without(
-      state,
+      hasNewKeys ? withoutTestResult(state) : state,
       "failingSinceMs",
       "nextAtMs",
       "problem",
       "code",
+      "endpointRejects",
       "secretsVersion",
       // The browser cannot decrypt a push that was encrypted for its old keys.
-      ...p256dh !== state.p256dh && state.running?.kind === "push" ? ["running"] as const : []
+      ...hasNewKeys && state.running?.kind === "push" ? ["running"] as const : []
     ),
     ...renewedBy(state, message),
     requestId,
@@ -276,11 +276,12 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
   }
   const base: Registered = {
     ...without(
-      state,
+      isMoved ? withoutTestResult(state) : state,
       "failingSinceMs",
       "nextAtMs",
       "problem",
       "code",
+      "endpointRejects",
       // Neither a push nor a check of the old position counts.
       ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const
     ),
@@ -343,10 +344,14 @@ const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
   return become<RegistrationState>(next).reply(described(next, nowMs))
 }
 
-/** A suspended or paused registration may be tested: that shows whether it can be lifted. */
+/**
+ * A suspended or paused registration may be tested: that shows whether it can be lifted. The
+ * endpoint of a browser was never verified: one that rejects pushes gets no test event either.
+ */
 const test: Row["Test"] = (state, { id }, { nowMs }) => {
   if (state.mailboxGone) return deny("Gone")
   if (state.status === "unverified") return deny("OutOfOrder", testUnverified)
+  if (state.endpointRejects === true) return deny("OutOfOrder", testRejected)
   if (state.form === "webpush" && state.secrets.length === 0) {
     return deny("Invalid", browserNotRestored)
   }
@@ -367,9 +372,30 @@ const test: Row["Test"] = (state, { id }, { nowMs }) => {
       secrets: validSecrets(state, nowMs),
       ...key,
       from: state.cursor,
-      ...secretsVersionOf(state),
       untilMs: nowMs + registrationLeaseMs
     })
+}
+
+/** A push service that does not want a test event wants no push, and no other test event either. */
+const tested: Row["Tested"] = (state, message, { nowMs }) => {
+  const { form, mailboxGone, status, test: last } = state
+  if (last?.id !== message.id || last.outcome !== undefined) return stay()
+  const { outcome } = message
+  const next: Registered = { ...state, test: endTest(last, message) }
+  if (form !== "webpush" || mailboxGone || outcome._tag !== "PermanentFailure") {
+    return become<RegistrationState>(next)
+  }
+  if (isEnd(state, outcome)) return end(state, nowMs)
+  if (!isRejectedForGood(state, outcome)) return become<RegistrationState>(next)
+  const isPaused = status === "paused"
+  // A push that runs is repeated when a request lifts the suspension, as its result is ignored.
+  const idle = next.running?.kind === "push" && !isPaused ? without(next, "running") : next
+  const rejected: Registered = {
+    ...withFailure(without(idle, "nextAtMs"), outcome, nowMs),
+    endpointRejects: true,
+    status: isPaused ? "paused" : "suspended"
+  }
+  return proceed(rejected, nowMs)
 }
 
 const remove: Row["Delete"] = (state, message, { nowMs }) => {
@@ -402,7 +428,8 @@ const viewOf = (state: Registered, nowMs: number): RegistrationView => {
     problem,
     rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older),
     attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length },
-    test: state.test === undefined ? undefined : testEventView(state.test, nowMs)
+    test: state.test && testEventView(state.test, nowMs),
+    endpointRejects: state.endpointRejects
   }
 }
 
@@ -523,31 +550,19 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
   const tries = state.tries + 1
   const failingSinceMs = state.failingSinceMs ?? nowMs
   const failed = { ...withFailure(idle, outcome, nowMs), tries, failingSinceMs }
-  if (nowMs - failingSinceMs < failingMaxMs && !isRejectedForGood(state, outcome)) {
+  const endpointRejects = isRejectedForGood(state, outcome)
+  if (nowMs - failingSinceMs < failingMaxMs && !endpointRejects) {
     const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
     return proceed({ ...failed, nextAtMs }, nowMs)
   }
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  const suspended = without(failed, "nextAtMs", "checkAgain")
-  return proceed({ ...suspended, status: "suspended" }, nowMs, { checks })
+  const suspended: Registered = {
+    ...without(failed, "nextAtMs", "checkAgain"),
+    status: "suspended",
+    ...endpointRejects ? { endpointRejects } : {}
+  }
+  return proceed(suspended, nowMs, { checks })
 }
-
-/** Whether the receiver wants no more. A push service also has 404 for it (RFC 8030 §7.3). */
-const isEnd = (
-  { form }: Registered,
-  outcome: Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
-): boolean => {
-  if (outcome._tag !== "PermanentFailure") return false
-  const { code } = outcome
-  return code === 410 || (form === "webpush" && code === 404)
-}
-
-/**
- * Whether a push service rejects every attempt, such as one with a key that the browser has not
- * subscribed with (403). An endpoint that is no push service, and was never verified, gets no more.
- */
-const isRejectedForGood = ({ form }: Registered, { _tag, code = 0 }: DeliveryFailure): boolean =>
-  form === "webpush" && _tag === "PermanentFailure" && code >= 400
 
 const acknowledged = (
   state: Registered,
@@ -560,7 +575,15 @@ const acknowledged = (
   // there may be changes that no message has reported.
   const checks = state.checkAgain === true || state.running?.kind !== "push"
   const next: Registered = {
-    ...without(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
+    ...without(
+      state,
+      "pushing",
+      "running",
+      "failingSinceMs",
+      "nextAtMs",
+      "problem",
+      "endpointRejects"
+    ),
     cursor: upTo,
     tries: 0,
     lastAtMs: nowMs,
@@ -609,19 +632,6 @@ const withFailure = (
   problem,
   ...code === undefined ? {} : { code }
 })
-
-/** When to retry after a failure. After the end of the schedule its last wait repeats. */
-const retryAtMs = (
-  schedule: Schedule,
-  tries: number,
-  failure: DeliveryFailure,
-  nowMs: number,
-  random: number
-): number => {
-  const made = Math.min(tries, schedule.length - 1)
-  const dueMs = dueAtMs(schedule, made, failure, nowMs, random) ?? 0
-  return Math.max(dueMs, nowMs + unavailableRetryMs)
-}
 
 /* The next action, and its time. */
 

@@ -1,6 +1,6 @@
 /** Push registrations (protocol §1.4). */
 export { registration, type RegistrationDependencies } from "./actor.ts"
-export { type AttemptSequel, decodeAttempt, type RegistrationAttempt } from "./attempts.ts"
+export { type AttemptFollowUp, decodeAttempt, type RegistrationAttempt } from "./attempts.ts"
 export { RegistrationMessage, type RegistrationReply, RegistrationStatus, type RegistrationView,
   TopicFormat } from "./protocol.ts"
 export type { TopicPush } from "./push.ts"

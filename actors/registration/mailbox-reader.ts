@@ -3,13 +3,14 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
   type Refusal, type StorageFailure } from "../../runtime/index.ts"
-import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
-  pushReadItems } from "../limits.ts"
+import { batchesCharsMax, batchFreshMs, mailboxTestsPerMinuteMax, pushCharsMax, pushItemsMax,
+  pushReadItems, testedMailboxesMax } from "../limits.ts"
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
 import type { Keyring } from "../keyring.ts"
 import type { RequestCause, TextContent } from "../outbound/index.ts"
 import { openItems } from "../sealed-fragment.ts"
 import type { Callee, RegistrationAction, RegistrationMessage } from "./protocol.ts"
+import { startWithin } from "./test-event.ts"
 
 /** The changes of a mailbox that one push sends. */
 export interface ChangeBatch {
@@ -87,6 +88,25 @@ class CurrentPushes {
   }
 }
 
+/**
+ * When the test events of the last minute began, by mailbox. All registrations of a mailbox are on
+ * one node, and none of them is removed and made again to send more.
+ */
+class MailboxTests {
+  private readonly startsMs = new LRUCache<string, ReadonlyArray<number>>({
+    max: testedMailboxesMax
+  })
+
+  /** Counts one; or returns when the next may begin, since there are too many. */
+  begin(mailbox: string, nowMs: number): number | undefined {
+    const earlier = this.startsMs.get(mailbox) ?? []
+    const start = startWithin(earlier, mailboxTestsPerMinuteMax, nowMs)
+    if (start._tag === "TooMany") return start.untilMs
+    this.startsMs.set(mailbox, start.startsMs)
+    return undefined
+  }
+}
+
 /** The resources that all pushes of a node share. */
 export class PushResources {
   /** Decrypts message passwords. */
@@ -94,6 +114,7 @@ export class PushResources {
   readonly batches = new ChangeBatchCache()
   readonly pushes = new CurrentPushes()
   readonly tests = new CurrentPushes()
+  readonly mailboxTests = new MailboxTests()
 
   /** Gives up what waits for its permit, since the registration has ended or moved. */
   withdraw(id: string, callback?: string): void {

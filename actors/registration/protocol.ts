@@ -101,10 +101,15 @@ export const RegistrationState = Schema.Union([
     failingSinceMs: Schema.optionalKey(Count),
     /** When the next attempt of the current push is due. */
     nextAtMs: Schema.optionalKey(Count),
-    /** The end, the status code and the problem of the last push or verification. */
+    /**
+     * The end, the status code and the problem of the last push or verification; or of the test
+     * event that a push service has rejected.
+     */
     lastAtMs: Schema.optionalKey(Count),
     code: Schema.optionalKey(Count),
     problem: Schema.optionalKey(Schema.String),
+    /** A push service has rejected that for good: nothing is sent until a request lifts it. */
+    endpointRejects: Schema.optionalKey(Schema.Boolean),
     /** The attempts in the log: the number of the first one, and the characters of each. */
     attemptLog: Schema.optionalKey(
       Schema.Struct({ first: Count, chars: Schema.Array(Count) })
@@ -224,6 +229,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Tested", {
     id: Schema.String,
     outcome: DeliveryOutcome,
+    /** It was not sent: its mailbox has had as many as a minute may have. */
+    isExcess: Schema.optionalKey(Schema.Boolean),
     durationMs: Schema.optionalKey(Count)
   }),
   /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
@@ -260,8 +267,10 @@ export interface RegistrationView {
   readonly rotatedUntilMs: number | undefined
   /** The log items that are its last attempts; undefined before the first one. */
   readonly attemptLog: { readonly first: number; readonly count: number } | undefined
-  /** The last test event. */
+  /** The last test event at this callback. */
   readonly test: TestEventView | undefined
+  /** Whether a push service has rejected the last push for good, so that tests are refused. */
+  readonly endpointRejects: boolean | undefined
 }
 
 export type RegistrationReply =
@@ -320,8 +329,6 @@ export type RegistrationAction =
     readonly secrets: ReadonlyArray<string>
     readonly p256dh?: string
     readonly from: number
-    /** As in a push. */
-    readonly secretsVersion?: number
     /** Identifies the test event among those of its registration. */
     readonly untilMs: number
   }

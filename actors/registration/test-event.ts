@@ -1,7 +1,8 @@
 /**
- * Test events of a registration (protocol §1.4): one push without a change and without retries, to
- * find out whether the callback gets what is pushed. Its result changes nothing but the record of
- * the last test: neither the cursor, nor the count of failures, nor the status. Pure.
+ * Test events of a registration (protocol §1.4): one push without a new change and without retries,
+ * to find out whether the callback gets what is pushed. Its result changes nothing but the record
+ * of the last test: neither the cursor, nor the count of failures, nor the status. The exception is
+ * a push service that wants no more: its endpoint has never been verified. Pure.
  */
 import { Schema } from "effect"
 import { registrationLeaseMs, testsPerMinuteMax } from "../limits.ts"
@@ -12,10 +13,13 @@ const minuteMs = 60_000
 
 /** The last test event, and what came of it, if that is known. */
 export const TestEvent = Schema.Struct({
-  id: Schema.String,
+  /** Left out if it was sent to a previous callback, or for previous keys of a browser. */
+  id: Schema.optionalKey(Schema.String),
   /** When the latest ones began, the last one at the end: those of a minute are bounded. */
   startsMs: Schema.Array(Count),
   outcome: Schema.optionalKey(DeliveryOutcome),
+  /** It was not sent, since its mailbox had as many as a minute may have. */
+  isExcess: Schema.optionalKey(Schema.Boolean),
   /** From the begin of the request to the end of the answer. */
   durationMs: Schema.optionalKey(Count)
 })
@@ -33,16 +37,23 @@ export interface TestEventView {
   readonly code: number | undefined
   readonly problem: string | undefined
   readonly durationMs: number | undefined
+  /** It was one too many of its mailbox; another may begin at this time. */
+  readonly excessUntilMs: number | undefined
 }
 
 /** Nobody is pushed to before the callback has agreed, also not by a test. */
 export const testUnverified = "the test was not sent, as the callback has not answered the " +
   "challenge of this registration yet: verify it, and send the test when it is active"
 
+/** Tests must not burden an endpoint that no browser has named, and that has refused. */
+export const testRejected = "the test was not sent, as the push service has rejected the last " +
+  "push to this endpoint: subscribe the browser again, or resume the registration by PUT, and " +
+  "send the test after that"
+
 const startOf = ({ startsMs }: TestEvent): number => startsMs.at(-1) ?? 0
 
 const isRunning = (test: TestEvent, nowMs: number): boolean =>
-  test.outcome === undefined && nowMs < startOf(test) + registrationLeaseMs
+  test.id !== undefined && test.outcome === undefined && nowMs < startOf(test) + registrationLeaseMs
 
 /** What follows a request for a test event. */
 export type TestEventStart =
@@ -59,40 +70,78 @@ export const startTest = (
   id: string,
   nowMs: number
 ): TestEventStart => {
-  if (previous !== undefined && (previous.id === id || isRunning(previous, nowMs))) {
-    return { _tag: "Known" }
-  }
+  // A request whose test was one too many may be repeated.
+  const isKnown = previous?.id === id && previous.isExcess !== true
+  if (previous !== undefined && (isKnown || isRunning(previous, nowMs))) return { _tag: "Known" }
+  const start = startWithin(previous?.startsMs ?? [], testsPerMinuteMax, nowMs)
+  return start._tag === "TooMany"
+    ? start
+    : { _tag: "Begins", test: { id, startsMs: start.startsMs } }
+}
+
+/** What follows a request, if so many test events of a minute are allowed. */
+type TestRateStart =
+  /** One begins: the starts of the last minute have it. */
+  | { readonly _tag: "Begins"; readonly startsMs: ReadonlyArray<number> }
+  | Extract<TestEventStart, { readonly _tag: "TooMany" }>
+
+/** Begins one more than those that began at `startsMs`, unless a minute already has `max`. */
+export const startWithin = (
+  startsMs: ReadonlyArray<number>,
+  max: number,
+  nowMs: number
+): TestRateStart => {
   // A clock that was set back must not hold tests back for longer than the minute.
-  const recent = (previous?.startsMs ?? [])
-    .filter((startMs) => startMs <= nowMs && startMs > nowMs - minuteMs)
+  const recent = startsMs.filter((startMs) => startMs <= nowMs && startMs > nowMs - minuteMs)
   const [first = 0] = recent
-  return recent.length < testsPerMinuteMax
-    ? { _tag: "Begins", test: { id, startsMs: [...recent, nowMs] } }
+  return recent.length < max
+    ? { _tag: "Begins", startsMs: [...recent, nowMs] }
     : { _tag: "TooMany", untilMs: first + minuteMs }
+}
+
+/** The result of a test event. */
+interface TestResult extends Pick<TestEvent, "durationMs" | "isExcess"> {
+  readonly outcome: DeliveryOutcome
 }
 
 /** The test event with its result. */
 export const endTest = (
   test: TestEvent,
-  { durationMs, outcome }: Pick<TestEvent, "durationMs"> & { readonly outcome: DeliveryOutcome }
-): TestEvent => ({ ...test, outcome, ...durationMs === undefined ? {} : { durationMs } })
+  { durationMs, isExcess, outcome }: TestResult
+): TestEvent => ({
+  ...test,
+  outcome,
+  ...durationMs === undefined ? {} : { durationMs },
+  ...isExcess === undefined ? {} : { isExcess }
+})
 
-const problemOf = (outcome: DeliveryOutcome): string | undefined => {
+/** The state after its callback has changed: of the tests, only what bounds their rate stays. */
+export const withoutTestResult = <State extends { readonly test?: TestEvent }>(
+  state: State
+): State => state.test === undefined ? state : { ...state, test: { startsMs: state.test.startsMs } }
+
+const problemOf = (outcome: DeliveryOutcome, isExcess: boolean): string | undefined => {
   switch (outcome._tag) {
     case "Delivered":
       return undefined
-    case "Deferred":
-      return "it was not sent: requests to this origin, or of this account, are held back until " +
-        `${new Date(outcome.untilMs).toISOString()}; send a test after that`
+    case "Deferred": {
+      const reason = isExcess
+        ? "the registrations of this mailbox had too many tests, so that none is sent until "
+        : "requests to this origin, or of this account, are held back until "
+      const until = new Date(outcome.untilMs).toISOString()
+      return `it was not sent: ${reason}${until}; send a test after that`
+    }
     default:
       return outcome.problem
   }
 }
 
-/** The last test event for readers. */
-export const testEventView = (test: TestEvent, nowMs: number): TestEventView => {
-  const { durationMs, id, outcome } = test
-  const found = { id, startedAtMs: startOf(test), durationMs }
+/** The last test event for readers; undefined if it was sent to a previous callback. */
+export const testEventView = (test: TestEvent, nowMs: number): TestEventView | undefined => {
+  const { durationMs, id, isExcess = false, outcome } = test
+  if (id === undefined) return undefined
+  const excessUntilMs = isExcess && outcome?._tag === "Deferred" ? outcome.untilMs : undefined
+  const found = { id, startedAtMs: startOf(test), durationMs, excessUntilMs }
   if (outcome === undefined) {
     const status = isRunning(test, nowMs) ? "pending" : "unknown"
     return { ...found, status, code: undefined, problem: undefined }
@@ -101,6 +150,6 @@ export const testEventView = (test: TestEvent, nowMs: number): TestEventView => 
     ...found,
     status: outcome._tag === "Delivered" ? "delivered" : "failed",
     code: "code" in outcome ? outcome.code : undefined,
-    problem: problemOf(outcome)
+    problem: problemOf(outcome, isExcess)
   }
 }

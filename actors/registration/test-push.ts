@@ -1,6 +1,6 @@
-/** Sends a test event: one push without changes, as the pushes of the registration are. */
+/** Sends a test event: one push without new changes, as the pushes of the registration are. */
 import { type Clock, Effect } from "effect"
-import { type Address, address, type LogItem, type Peers } from "../../runtime/index.ts"
+import { type Address, address, type Peers } from "../../runtime/index.ts"
 import { testTopicItemsMax } from "../limits.ts"
 import { formatCursor, isRemoval, itemAtMs, mailboxKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, OutboundContent, TextContent } from "../outbound/index.ts"
@@ -38,18 +38,19 @@ const cursorAtMs = Effect.fnUntraced(function*(
   return item?.n === from ? itemAtMs(item.value) : lastAtMs
 })
 
-/** The topic of a WebSub subscription with its newest notifications: it has no other form. */
-const topicTest = Effect.fnUntraced(function*(
-  { action, deps: { documents, links }, peers, resources, self }: TestAttempt,
-  head: number,
-  lastAtMs: number
-): MadeTest {
+/**
+ * The topic of a WebSub subscription, which has no other form. It ends at the cursor: a receiver
+ * takes its notifications for pushed ones, and the others are still to be pushed.
+ */
+const topicTest = Effect.fnUntraced(function*(attempt: TestAttempt, lastAtMs: number): MadeTest {
+  const { action, deps: { documents, links }, peers, resources, self } = attempt
   const name = mailboxOf(self)
   const reply = yield* readMailbox(peers, self, action)
   if (reply._tag !== "Described") return reply
-  const from = Math.max(0, head - testTopicItemsMax)
-  const batch = yield* readBatch(resources, peers, self, from, head)
-  const last: LogItem | undefined = batch.items.at(-1)
+  const { from: cursor } = action
+  const from = Math.max(0, cursor - testTopicItemsMax)
+  const batch = yield* readBatch(resources, peers, self, from, cursor)
+  const atMs = yield* cursorAtMs(attempt, lastAtMs)
   const document = documents.topicDocument({
     name,
     href: links.mailbox(name),
@@ -57,9 +58,7 @@ const topicTest = Effect.fnUntraced(function*(
     format: action.topicFormat,
     view: reply.view,
     items: batch.items.filter(({ value }) => !isRemoval(value)),
-    time: last === undefined
-      ? formatCursor(lastAtMs, head)
-      : formatCursor(itemAtMs(last.value), last.n)
+    time: formatCursor(atMs, cursor)
   })
   return contentOf(links, name, action, document)
 })
@@ -69,7 +68,7 @@ const testContent = Effect.fnUntraced(function*(attempt: TestAttempt): MadeTest 
   // It also finds out whether the secret that allowed the registration is still valid.
   const reply = yield* readHead(peers, self, action)
   if (reply._tag !== "Head") return reply
-  if (action.form === "websub") return yield* topicTest(attempt, reply.head, reply.lastAtMs)
+  if (action.form === "websub") return yield* topicTest(attempt, reply.lastAtMs)
   const mailbox = mailboxOf(self)
   const atMs = yield* cursorAtMs(attempt, reply.lastAtMs)
   if (action.form === "webpush") {
@@ -113,9 +112,9 @@ const finished = (
 }
 
 /**
- * Sends the test event. Returns its outcome, or that the registration is revoked. It goes through
- * the same limits of origins and causes as a push, and is given up when the registration ends or
- * moves to another callback meanwhile.
+ * Sends the test event, unless its mailbox has had too many. Returns its outcome, or that the
+ * registration is revoked. It goes through the same limits of origins and causes as a push, and is
+ * given up when the registration ends or moves to another callback meanwhile.
  */
 export const sendTest = (
   deps: PushDependencies,
@@ -146,6 +145,12 @@ export const sendTest = (
     }
   }
   return Effect.clockWith((clock) => {
+    const nowMs = clock.currentTimeMillisUnsafe()
+    const untilMs = resources.mailboxTests.begin(mailboxOf(self), nowMs)
+    if (untilMs !== undefined) {
+      const outcome: DeliveryOutcome = { _tag: "Deferred", untilMs }
+      return Effect.succeed<RegistrationMessage>({ _tag: "Tested", id, outcome, isExcess: true })
+    }
     tests.begin(self.id, action)
     const bounds = { cause: causeOf(self, action), refusesRedirects: form !== "native" }
     const load = loadAt(clock)

@@ -347,12 +347,20 @@ const headerLines = (sign: string, headers: ReadonlyArray<RecordedHeader>) =>
 
 /** An attempt: its result, what was sent (`>`), what was answered (`<`), and the body (`|`). */
 const attemptLines = (attempt: CallbackAttempt): ReadonlyArray<string> => {
-  const { answer, at, code, durationMs, kind, next, problem, requestHeaders, sequel } = attempt
-  const result = [code ?? "no answer", problem ?? []].flat().join(", ")
-  const follows = sequel === "done" ? "" : `; next: ${[next ?? "none", `(${sequel})`].join(" ")}`
+  const { answer, at, code, durationMs, follows, kind, next, problem, redirects, requestHeaders } =
+    attempt
+  const result = [
+    code ?? "no answer",
+    problem ?? [],
+    `${durationMs} ms`,
+    redirects === 0 ? [] : `after ${redirects} ${redirects === 1 ? "redirect" : "redirects"}`
+  ].flat().join(", ")
+  const then = follows === "done" ? "" : `; next: ${next ?? "none"} (${follows})`
+  const isHidden = code !== undefined && answer === undefined
   return [
-    plain(`${at} ${kind}: ${result}, ${durationMs} ms${follows}`),
+    plain(`${at} ${kind}: ${result}${then}`),
     ...headerLines(">", requestHeaders),
+    ...isHidden ? ["  The answer is not shown: its address is not public."] : [],
     ...headerLines("<", answer?.headers ?? []),
     ...(answer?.text ?? "").split("\n").flatMap((line) =>
       line.trim() === "" ? [] : [`  | ${plain(line)}`]
@@ -505,7 +513,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
     ),
     registrationCommand(
       "test",
-      "Send one push without a change, and print what came of it",
+      "Send one push without a new change, and print what came of it",
       (registration) => registration.test(),
       printTest
     ),

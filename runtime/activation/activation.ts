@@ -449,7 +449,9 @@ export class Activation implements CommitSource {
   /** The actor as people see it; undefined while it is loaded, and after its end. */
   inspect(): InspectedActor | undefined {
     if (this.phase !== "live") return undefined
-    const { state: { head }, timers: { atMs } } = this
+    const { state: { head, revision }, timers: { atMs } } = this
+    // It was asked for, and does not exist.
+    if (revision === 0 && this.commits.isEmpty) return inspected(undefined, head, atMs)
     try {
       return inspected(this.state.encode(this.context.format()), head, atMs)
     } catch {

@@ -22,7 +22,7 @@ export interface Quarantine {
 export interface TroubleView {
   /** How often it was restarted within `limits.restartWindowMs`. */
   readonly restarts: number
-  /** The reason of the last restart; left out if that was longer ago. */
+  /** The reason of the last restart; left out once that and a quarantine are over. */
   readonly fault?: string
   readonly quarantine?: Pick<Quarantine, "sinceMs" | "untilMs">
 }

@@ -5,6 +5,7 @@ import { answerSampleBytesMax, attemptCharsMax, attemptsKeptCharsMax, attemptsKe
   successTextCharsMax } from "../../actors/limits.ts"
 import type { DeliveryOutcome, ExchangeObserver,
   ExchangeRecord } from "../../actors/outbound/protocol.ts"
+import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
 import { decodeAttempt, observed } from "../../actors/registration/attempts.ts"
 import { RegistrationMessage, RegistrationState } from "../../actors/registration/protocol.ts"
 import { codecsOf } from "../../actors/schemas.ts"
@@ -30,7 +31,9 @@ const pushOf = (outcome: DeliveryOutcome, with_ = exchange) => ({
 
 const attemptIn = ({ items }: Decided) => {
   expect(items).toHaveLength(1)
-  return decodeAttempt(items?.[0] ?? "")
+  const attempt = decodeAttempt(items?.[0] ?? "")
+  if (attempt === undefined) throw new Error("it is no attempt")
+  return attempt
 }
 
 const registeredIn = ({ nextState }: Decided): Registered => {
@@ -46,7 +49,7 @@ describe("the attempt of a result", () => {
       kind: "push",
       exchange,
       problem: "no answer in time",
-      sequel: "schedule",
+      follows: "schedule",
       nextAtMs
     })
     expect(decision.durable).toBe(true)
@@ -59,23 +62,43 @@ describe("the attempt of a result", () => {
   it("says if the receiver has asked for the time of the next one", () => {
     const asked = { ...faulted, code: 503, retryAfterMs: 600_000 } as DeliveryOutcome
     expect(attemptIn(decide(pushing, pushOf(asked)))).toMatchObject({
-      sequel: "retry-after",
+      follows: "retry-after",
       nextAtMs: nowMs + 600_000
     })
   })
 
+  it("says so also of a time that is later than the service waits", () => {
+    const asked = { ...faulted, code: 503, retryAfterMs: 2 * retryAfterMaxMs } as DeliveryOutcome
+    expect(attemptIn(decide(pushing, pushOf(asked)))).toMatchObject({
+      follows: "retry-after",
+      nextAtMs: nowMs + retryAfterMaxMs
+    })
+  })
+
+  it("is read as far as this version knows it", () => {
+    const [item = ""] = decide(pushing, pushOf(faulted)).items ?? []
+    const other = { ...JSON.parse(item), kind: "probe", follows: "another-kind", more: 1 }
+    expect(decodeAttempt(JSON.stringify(other))).toMatchObject({
+      kind: "probe",
+      follows: "another-kind"
+    })
+    for (const unknown of ["", "{}", JSON.stringify({ ...other, exchange: "elsewhere" })]) {
+      expect(decodeAttempt(unknown)).toBeUndefined()
+    }
+  })
+
   it("says if none follows", () => {
     const long = { ...pushing, failingSinceMs: nowMs - failingMaxMs }
-    expect(attemptIn(decide(long, pushOf(faulted)))).toMatchObject({ sequel: "suspended" })
+    expect(attemptIn(decide(long, pushOf(faulted)))).toMatchObject({ follows: "suspended" })
     const answered = { ...verified(refused), exchange } as RegistrationMessage
     const attempt = attemptIn(decide(verifying, answered))
-    expect(attempt).toMatchObject({ kind: "verification", sequel: "given-up" })
+    expect(attempt).toMatchObject({ kind: "verification", follows: "given-up" })
     expect(attempt).not.toHaveProperty("nextAtMs")
   })
 
   it("has little of the answer if it has succeeded", () => {
     const attempt = attemptIn(decide(pushing, pushOf(delivered, exchangeOf("x".repeat(999), 200))))
-    expect(attempt).toMatchObject({ kind: "push", sequel: "done" })
+    expect(attempt).toMatchObject({ kind: "push", follows: "done" })
     expect(attempt).not.toHaveProperty("problem")
     expect(attempt.exchange.answer).toMatchObject({ bytes: 999, isCut: true })
     expect(attempt.exchange.answer?.text).toHaveLength(successTextCharsMax)

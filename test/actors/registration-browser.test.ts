@@ -16,7 +16,7 @@ import { contentOf } from "./contents.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "./dependencies.ts"
 import { absent, active, create, decide, delivered, expectBegun, expectEnd, expectNothing, faulted,
   found, leaseEndMs, look, push as nativePush, pushed, pushing as nativePushing, type Registered,
-  rotate, timerFired, update } from "./registration-cells.ts"
+  rotate, tested, testIt, timerFired, update } from "./registration-cells.ts"
 import { decryptPush, newBrowser, verifyVapid } from "./web-push.ts"
 
 const subscribe: Variant<RegistrationMessage, "Create"> = {
@@ -120,6 +120,88 @@ describe("the subscription of a browser", () => {
     expectRefused(decide({ ...suspended, secrets: [] }, update), "Invalid")
     expectRefused(decide(idle, { ...update, callback: "http://other.org/" }), "Invalid")
     expectRefused(decide(idle, rotate), "Invalid")
+  })
+
+  describe("that has a test event", () => {
+    const test = { id: "t1", startsMs: [nowMs] }
+    const testing: Registered = { ...idle, test }
+    const testedBy = (code: number) => ({ ...tested, outcome: failure(code) })
+
+    it("ends by 404 and 410, which another callback is only shown", () => {
+      for (const code of [404, 410]) {
+        expectEnd(decide(testing, testedBy(code)))
+        expect(decide({ ...active, test }, testedBy(code)).nextState)
+          .toMatchObject({ status: "active", test: { outcome: { code } } })
+      }
+    })
+
+    it("has no other one once the push service rejects it, until a request lifts that", () => {
+      for (const code of [400, 401, 403, 413]) {
+        const decision = decide(testing, testedBy(code))
+        const { nextState: rejected = absent } = decision
+        expect(rejected).toMatchObject({
+          status: "suspended",
+          code,
+          cursor: 3,
+          tries: 0,
+          test: { id: "t1", outcome: { code } }
+        })
+        expect([decision.actions, decision.timerAtMs]).toEqual([undefined, null])
+        expectRefused(decide(rejected, { ...testIt, id: "t2" }), "OutOfOrder")
+        const again = { ...subscribe, requestId: "r2", p256dh: "key 2", secret: "auth 2" }
+        for (const request of [update, again]) {
+          const lifted = decide(rejected, request).nextState ?? absent
+          expect(decide(lifted, { ...testIt, id: "t2" }).actions)
+            .toEqual([expect.objectContaining({ _tag: "SendTest", id: "t2" })])
+        }
+      }
+      // What a push has found out counts as well.
+      const { nextState: suspended = absent } = decide(pushing, permanent(403))
+      expectRefused(decide(suspended, testIt), "OutOfOrder")
+      expect(decide(suspended, update).nextState).not.toHaveProperty("endpointRejects")
+    })
+
+    it("is not pushed to after that, also if a push waits, runs or is paused", () => {
+      const held = decide({ ...idle, test, pushing: 8, nextAtMs: nowMs }, testedBy(403))
+      expect([held.actions, held.nextState]).toEqual([
+        undefined,
+        expect.objectContaining({ status: "suspended", pushing: 8 })
+      ])
+      const running = { kind: "push", untilMs: leaseEndMs } as const
+      const stopped = decide({ ...pushing, test, running }, testedBy(403))
+      expect(stopped.nextState).toMatchObject({ status: "suspended", pushing: 8, cursor: 3 })
+      const { nextState: suspended = absent } = stopped
+      expectNothing(decide(suspended, pushedFor(faulted)))
+      // Nor does it wait for that push once a request lifts the suspension.
+      expect(decide(suspended, update).actions)
+        .toEqual([expect.objectContaining({ _tag: "Push", upTo: 8 })])
+      const paused = decide({ ...pushing, test, running, status: "paused" }, testedBy(403))
+      expect(paused.nextState).toMatchObject({ status: "paused", code: 403 })
+      expectRefused(decide(paused.nextState ?? absent, { ...testIt, id: "t2" }), "OutOfOrder")
+      // The push has arrived after all.
+      const arrived = decide(paused.nextState ?? absent, pushedFor(delivered)).nextState ?? absent
+      expect(arrived).toMatchObject({ status: "paused", cursor: 8 })
+      expect(decide(arrived, { ...testIt, id: "t2" }).actions).toHaveLength(1)
+    })
+
+    it("is changed by no other failure", () => {
+      for (const outcome of [faulted, { ...faulted, code: 503 }, failure(302)]) {
+        expect(decide(testing, { ...tested, outcome }).nextState)
+          .toEqual({ ...testing, test: { ...test, outcome, durationMs: 12 } })
+      }
+      // The last push decides.
+      expect(decide({ ...testing, mailboxGone: true }, testedBy(403)).nextState)
+        .toMatchObject({ status: "active" })
+    })
+
+    it("has none with its new keys, but their rate", () => {
+      const again = { ...subscribe, requestId: "r2", p256dh: "key 2", secret: "auth 2" }
+      const { nextState: renewed = absent } = decide(testing, again)
+      expect(renewed).toMatchObject({ test: { startsMs: [nowMs] } })
+      expectNothing(decide(renewed, testedBy(410)))
+      const same = decide(testing, { ...again, p256dh: "key", secret: "auth" }).nextState
+      expect(same).toMatchObject({ test })
+    })
   })
 
   it("retries other failures, for seven days", () => {

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterEach, describe, expect, it } from "vitest"
+import { testTopicItemsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
@@ -317,16 +318,37 @@ describe("a registration in a system", () => {
 
   it("shows a WebSub subscriber the topic as a test event", async () => {
     const world = await World.make()
-    for (let left = 22; left > 0; left--) await world.deposit()
+    for (let left = testTopicItemsMax + 2; left > 0; left--) await world.deposit()
     await world.register("websub", 3_600, "atom")
     await until(async () => (await world.view()).status === "active")
     await world.ask({ _tag: "Test", id: "t1" })
     const [test] = await world.pushes(1)
-    expect(test?.body.match(/<entry>/g)).toHaveLength(20)
+    expect(test?.body.match(/<entry>/g)).toHaveLength(testTopicItemsMax)
     expect(test?.body).toMatch(/<id>[^<]*\/notifications\/m-r22_+<\/id>/)
     const expected = createHmac("sha256", secret).update(test?.body ?? "").digest("hex")
     expect(test?.headers["X-Hub-Signature"]).toBe(`sha256=${expected}`)
   })
+
+  it.each([0, testTopicItemsMax + 2])(
+    "shows nothing that is still to be pushed after %i notifications, nor its time",
+    async (acknowledged) => {
+      const world = await World.make()
+      const all: Array<string> = []
+      for (let left = acknowledged; left > 0; left--) all.push(await world.deposit())
+      await world.register("websub", 3_600)
+      await until(async () => (await world.view()).status === "active")
+      world.receiver.outcomes.push({ _tag: "RetryableFailure", problem: "no", retryAfterMs: 1e9 })
+      for (const _ of ["the push that fails", "what comes after it"]) {
+        all.push(await world.deposit())
+        await until(async () => (await world.view()).attempts === 1)
+      }
+      await world.ask({ _tag: "Test", id: "t1" })
+      const [, { body = "" } = {}] = await world.pushes(2)
+      expect(all.filter((href) => body.includes(href)))
+        .toEqual(all.slice(Math.max(0, acknowledged - testTopicItemsMax), acknowledged))
+      expect(parseSince(/ time="([^"]*)"/.exec(body)?.[1] ?? "")).toMatchObject({ n: acknowledged })
+    }
+  )
 
   it("pushes nothing once the secret that allowed it has changed, over restarts", async () => {
     const world = await World.make()

@@ -95,6 +95,23 @@ describe("a registration", () => {
       expectBegun(moved, { ...verify, callback: "http://example.org/other", challenge: "c4" })
       expect(moved.nextState).toMatchObject({ status: "unverified", cursor: 3 })
       expect(moved.nextState).not.toHaveProperty("pushing")
+      // What a test has found out at the previous callback is not shown, but its rate is bounded.
+      const startsMs = Array.from({ length: testsPerMinuteMax }, () => nowMs)
+      const testing = { ...active, test: { id: "t1", startsMs } }
+      for (const test of [testing.test, { ...testing.test, outcome: delivered, durationMs: 12 }]) {
+        const elsewhere = { ...update, callback: "http://example.org/other" }
+        const { nextState: other = absent } = decide({ ...active, test }, elsewhere)
+        expect(other).toMatchObject({ status: "unverified" })
+        expect(other).toHaveProperty("test", { startsMs })
+        expect(decide(other, describeIt).answer).toHaveProperty("view.test", undefined)
+        expectNothing(decide(other, tested))
+        const { nextState: verifiedThere = absent } = decide(other, verified(delivered, "c4"))
+        expectNothing(decide(verifiedThere, tested))
+        expect(decide(verifiedThere, testIt).answer).toMatchObject({ _tag: "TooManyTests" })
+        const later = decide(verifiedThere, testIt, { nowMs: nowMs + 60_000 })
+        expect(later.actions).toHaveLength(1)
+      }
+      expect(decide(testing, update).nextState).toMatchObject({ test: testing.test })
       // From another position: what was on its way does not count.
       const replayed = decide({ ...pushing, checkAgain: true }, { ...update, cursor: 1 })
       expectBegun(replayed, { ...look, from: 1 })
@@ -226,6 +243,11 @@ describe("a registration", () => {
       const ahead = many.map((ms) => ms + 100_000)
       const after = decide({ ...active, test: { id: "t0", startsMs: ahead, outcome } }, testIt)
       expect(after.actions).toHaveLength(1)
+      // The mailbox had too many: the same request may be repeated.
+      const excess = { id: "t1", startsMs: [nowMs], outcome: deferred, isExcess: true }
+      const repeated = decide({ ...active, test: excess }, testIt)
+      expect(repeated.actions).toHaveLength(1)
+      expect(repeated.nextState).toHaveProperty("test", { id: "t1", startsMs: [nowMs, nowMs] })
     },
     "Registered.Tested": () => {
       const begun = { ...suspended, test: { id: "t1", startsMs: [nowMs] } }
@@ -240,6 +262,16 @@ describe("a registration", () => {
       }
       expect(seen(outcome)).toMatchObject({
         view: { status: "suspended", test: { status: "delivered", code: 204, durationMs: 12 } }
+      })
+      const excess = decide(begun, { ...tested, outcome: deferred, isExcess: true }).nextState
+      expect(decide(excess ?? absent, describeIt).answer).toMatchObject({
+        view: {
+          test: {
+            status: "failed",
+            problem: expect.stringContaining("too many tests"),
+            excessUntilMs: nowMs + 700
+          }
+        }
       })
       expect(seen(refused)).toMatchObject({
         view: { attempts: 30, test: { status: "failed", code: 404, problem: "not found" } }

@@ -175,7 +175,7 @@ describe("restante register", () => {
     expect(found).toMatchObject({ status: "active", callback: `${echoing}/hook` })
     expect(found.secret).toBeUndefined()
     const [verification] = await json(["registrations", "attempts", uri])
-    expect(verification).toMatchObject({ kind: "verification", code: 200, sequel: "done" })
+    expect(verification).toMatchObject({ kind: "verification", code: 200, follows: "done" })
     const shown = await restante(["registrations", "attempts", uri])
     expect(shown.stdout).toMatch(/^\S+ verification: 200, \d+ ms\n {2}> accept: /)
     const [rotated] = await json(["registrations", "rotate", uri])

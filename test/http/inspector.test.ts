@@ -1,6 +1,7 @@
 /** `/cluster/actors`: what an actor has in memory or in the store (protocol §6). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
+import { childOf, childrenOf, type Element, writeElement } from "../../http/formats/xml/index.ts"
+import { actorView } from "../../http/resources/cluster/actor-views.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { address, shardOf } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
@@ -123,6 +124,24 @@ describe("the inspector", () => {
     const [text] = itemsOf((await send("GET", "/cluster/actors/mailbox/sealed", { basic })).xml)
     expect(text).toContain("~ not shown")
     expect(text).toContain("<password></password>")
+  })
+
+  it("shows no answer of a receiver, which not every admin may see", () => {
+    const value = JSON.stringify({ exchange: { code: 500, answer: { text: "inside" } } })
+    const { body, tree } = actorView(service.service, {
+      address: address("registration", "box=x"),
+      node: "a",
+      inspection: { head: 1, isLoaded: true, queued: 0, restarts: 0, state: "{}", stateChars: 2 },
+      log: [{ n: 1, value }]
+    })
+    const shown = [
+      typeof body === "function" ? body().text : "",
+      typeof tree === "function" ? writeElement(tree()) : ""
+    ]
+    for (const text of shown) {
+      expect(text).toContain("500")
+      expect(text).not.toContain("inside")
+    }
   })
 
   it("is recorded in the audit log", async () => {

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { testsPerMinuteMax } from "../../actors/limits.ts"
+import { mailboxTestsPerMinuteMax, testsPerMinuteMax } from "../../actors/limits.ts"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
@@ -37,6 +37,7 @@ const suspending = (service: Service): Service => ({
 let service: Registrations
 let subscriber: Subscriber
 let mailbox = ""
+let password = ""
 let href = ""
 let secret = ""
 let callback = ""
@@ -53,6 +54,7 @@ afterAll(async () => {
 beforeEach(async () => {
   const opened = await service.open(`changes-${++created}`)
   mailbox = opened.href
+  password = opened.password
   callback = subscriber.at("echo")
   const answer = await service.register(mailbox, callback)
   href = answer.header("location")
@@ -327,7 +329,7 @@ describe("POST …/secret", () => {
 describe("POST …/test", () => {
   const testOf = ({ xml }: { readonly xml: Element }) => childOf(xml, "test")?.attributes
 
-  it("sends one push without a change, and answers with its result", async () => {
+  it("sends one push without a new change, and answers with its result", async () => {
     const tested = await send("POST", `${href}/test`)
     expect([tested.status, testOf(tested)]).toEqual([200, {
       status: "delivered",
@@ -385,8 +387,58 @@ describe("POST …/test", () => {
     ])
     const page = await send("GET", unverified, { accept: "text/html" })
     expect(page.text).not.toContain(`${new URL(unverified).pathname}/test`)
-    expect((await service.send("POST", `${href}/test`)).status).toBe(401)
+    const others = { nobody: undefined, "a wrong password": "reader:wrong", bob: service.bob }
+    const answered: Array<readonly [string, number]> = []
+    for (const [who, basic] of Object.entries(others)) {
+      const as = basic === undefined ? {} : { basic }
+      answered.push([who, (await service.send("POST", `${href}/test`, as)).status])
+    }
+    expect(Object.fromEntries(answered))
+      .toEqual({ nobody: 401, "a wrong password": 401, bob: 403 })
     expect(subscriber.pushes(callback)).toEqual([])
+    const basic = `reader:${password}`
+    expect((await service.send("POST", `${href}/test`, { basic })).status).toBe(200)
+  })
+
+  it("has a bound for a mailbox, which a new registration does not reset", async () => {
+    const renewed = async (old: string): Promise<string> => {
+      expect((await send("DELETE", old)).status).toBe(204)
+      const location = (await service.register(mailbox, callback)).header("location")
+      await service.until(location, isActive)
+      return location
+    }
+    let current = href
+    for (let sent = 0; sent < mailboxTestsPerMinuteMax; sent++) {
+      if (sent > 0 && sent % testsPerMinuteMax === 0) current = await renewed(current)
+      expect((await send("POST", `${current}/test`)).status).toBe(200)
+    }
+    current = await renewed(current)
+    const headers = { "Idempotency-Key": "\"excess\"" }
+    for (const _ of ["first", "again"]) {
+      const excess = await send("POST", `${current}/test`, { headers })
+      expect([excess.status, excess.header("retry-after")]).toEqual([
+        429,
+        expect.stringMatching(/^[1-6]?\d$/)
+      ])
+      expect(excess.text).toContain("registration-tests")
+      expect(excess.text).toContain("all registrations of a mailbox")
+    }
+    // Whoever did not wait is shown the reason.
+    const begun = await send("POST", `${current}/test`, { headers: { Prefer: "wait=0" } })
+    expect(begun.status).toBe(202)
+    const shown = await service.until(current, (one) => testOf(one)?.["status"] !== "pending")
+    expect(shown.text).toContain("the registrations of this mailbox had too many tests")
+    expect(subscriber.pushes(callback)).toHaveLength(mailboxTestsPerMinuteMax)
+  })
+
+  it("is not shown any more once the callback is another one", async () => {
+    expect(testOf(await send("POST", `${href}/test`))).toMatchObject({ status: "delivered" })
+    const body = registration(subscriber.at("echo"))
+    expect((await send("PUT", href, { body })).status).toBe(200)
+    const moved = await service.until(href, isActive)
+    expect(testOf(moved)).toBeUndefined()
+    expect(testOf(await send("POST", `${href}/test`))).toMatchObject({ status: "delivered" })
+    expect(subscriber.pushes(callback)).toHaveLength(1)
   })
 
   it("has a button on the page, which then shows the result", async () => {

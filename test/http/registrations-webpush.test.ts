@@ -244,10 +244,45 @@ describe("a push to a browser", () => {
     expect(await opened(endpoint)).toEqual([
       { mailbox: href, time: expect.stringMatching(/0000Z$/), test: "true" }
     ])
-    // A 410 to a test ends nothing.
-    pushService.answer(endpoint, 410)
-    await service.send("POST", `${location}/test`, { basic: owner })
-    expect(isActive(await get(location))).toBe(true)
+  })
+
+  it.each([404, 410])("that gets %i to a test ends the registration", async (status) => {
+    const { href } = await service.open(`browser-tested-${status}`)
+    const endpoint = pushService.at()
+    pushService.answer(endpoint, status)
+    const location = (await subscribe(href, subscriptionOf(endpoint))).header("location")
+    expect((await service.send("POST", `${location}/test`, { basic: owner })).status).toBe(410)
+    expect((await get(location)).status).toBe(410)
+    await eventually(
+      () => get(`${href}/registrations`),
+      ({ xml }) => childrenOf(xml).length === 0
+    )
+    expect(pushService.pushes(endpoint)).toHaveLength(1)
+  })
+
+  it("is refused once the push service has rejected one, until its owner lifts that", async () => {
+    const { href } = await service.open("browser-rejecting")
+    const test = (location: string) => service.send("POST", `${location}/test`, { basic: owner })
+    for (const by of ["test", "push"]) {
+      const endpoint = pushService.at()
+      pushService.answer(endpoint, 403)
+      const location = (await subscribe(href, subscriptionOf(endpoint))).header("location")
+      if (by === "push") await service.deposit(href, "rejected")
+      else expect((await test(location)).text).toContain("answered 403")
+      const suspended = await service.until(location, (one) => statusOf(one) === "suspended")
+      expect([by, suspended.child("code")]).toEqual([by, "403"])
+      const refused = await test(location)
+      expect([refused.status, refused.text]).toEqual([
+        409,
+        expect.stringMatching(/the test was not sent, as .* rejected .*: subscribe the browser/)
+      ])
+      expect((await get(location, "text/html")).text)
+        .not.toContain(`${new URL(location).pathname}/test`)
+      expect(pushService.pushes(endpoint)).toHaveLength(1)
+      pushService.answer(endpoint, 201)
+      expect((await service.send("PUT", location, { basic: owner })).status).toBe(200)
+      expect((await test(location)).text).toContain("delivered")
+    }
   })
 
   it("has the keys with which the browser subscribed last", async () => {

@@ -31,13 +31,12 @@ const unchanged = {
 const stateOf = ({ state = "" }: Inspection): unknown => JSON.parse(state)
 
 describe("an actor", () => {
-  it("that does not exist has no state", async () => {
-    expect(await inspect(await start())).toEqual({
-      head: 0,
-      isLoaded: false,
-      queued: 0,
-      restarts: 0
-    })
+  it("that does not exist has no state, also once it was asked for", async () => {
+    const rig = await start()
+    const nothing = { head: 0, queued: 0, restarts: 0 }
+    expect(await inspect(rig)).toEqual({ ...nothing, isLoaded: false })
+    await rig.ask(at("a"), { _tag: "Read" })
+    expect(await inspect(rig)).toEqual({ ...nothing, isLoaded: true })
   })
 
   it("in memory shows its state, log, timer and format", async () => {

@@ -286,7 +286,11 @@ export class SimulatedNode {
       ).pipe(Layer.provide(placement))
     // The transport uses nothing else of the connection.
     const { nc } = this.wire
-    const nats = Layer.succeed(Nats, { nc, writes: new TurnWrites(nc) } as NatsApi)
+    const nats = Layer.succeed(Nats, {
+      nc,
+      writes: new TurnWrites(nc),
+      isConnected: () => true
+    } as NatsApi)
     const ports = Layer.mergeAll(
       this.storage(),
       Layer.provide(natsTransport(testAuthenticator), nats),

@@ -46,8 +46,11 @@ export const actorsView = (
   links: [...links, ...next]
 })
 
-/** Fields of states with secrets, encrypted or hashed: nobody needs them to find a fault. */
-const secretField = /hash$|secret|password|challenge$|fingerprint|^sealed$|^tried$/i
+/**
+ * Fields with secrets, encrypted or hashed, which nobody needs to find a fault; and `answer`, which
+ * the resource of a registration shows to those who may see what a receiver has answered.
+ */
+const secretField = /hash$|secret|password|challenge$|fingerprint|^sealed$|^tried$|^answer$/i
 
 /**
  * A state without its secrets, with as many spaces of indentation; undefined for a record that is
@@ -68,9 +71,9 @@ const withoutSecretFields = (text: string, indentation: number): string | undefi
 /** The encrypted password of a stored notification (`actors/sealed-fragment.ts`). */
 const sealedLine = /^~[0-9a-z]+ [^\n]*\n/m
 
-/** The start of an item as documents show it. */
+/** The start of an item as documents show it; an item in JSON as a state. */
 const itemText = ({ value }: LogItem): string => {
-  const text = value.replace(sealedLine, "~ not shown\n")
+  const text = withoutSecretFields(value, 0) ?? value.replace(sealedLine, "~ not shown\n")
   return printable(
     text.length > inspectedItemCharsMax ? `${text.slice(0, inspectedItemCharsMax)}…` : text
   )

@@ -2,7 +2,7 @@
  * The last attempts to push to a callback and to verify it: the document, the page, and their short
  * form on the page of the registration. Headers and bodies of answers are foreign text.
  */
-import type { AttemptSequel, RegistrationAttempt } from "../../../actors/registration/index.ts"
+import type { AttemptFollowUp, RegistrationAttempt } from "../../../actors/registration/index.ts"
 import { badge, emptyState, type Html, html, nothing, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement,
@@ -30,7 +30,7 @@ const answerElement = (
     optionalElement("body", answer.text === undefined ? undefined : printable(answer.text))
   )
 
-const attemptElement = ({ exchange, kind, nextAtMs, problem, sequel }: RegistrationAttempt) =>
+const attemptElement = ({ exchange, follows, kind, nextAtMs, problem }: RegistrationAttempt) =>
   element(
     "attempt",
     {
@@ -38,7 +38,8 @@ const attemptElement = ({ exchange, kind, nextAtMs, problem, sequel }: Registrat
       at: isoTime(exchange.beganAtMs),
       duration: exchange.durationMs,
       code: exchange.code,
-      sequel,
+      redirects: exchange.redirects,
+      follows,
       next: isoTime(nextAtMs)
     },
     optionalElement("problem", problem === undefined ? undefined : printable(problem)),
@@ -52,17 +53,20 @@ const attemptElement = ({ exchange, kind, nextAtMs, problem, sequel }: Registrat
 /* The page. */
 
 /** What follows an attempt, for a person. */
-const sequelTexts: { readonly [S in AttemptSequel]: string | undefined } = {
-  done: undefined,
+const followUpTexts: { readonly [F in AttemptFollowUp]: string } = {
+  done: "",
   schedule: "by the retry schedule",
   "retry-after": "the receiver has asked for it (Retry-After)",
   suspended: "none: the registration is suspended",
   "given-up": "none, until it is verified again"
 }
 
-const sequelOf = ({ nextAtMs, sequel }: RegistrationAttempt): Html => {
-  const text = sequelTexts[sequel]
-  if (text === undefined) return nothing
+const textByFollowUp: ReadonlyMap<string, string> = new Map(Object.entries(followUpTexts))
+
+const followUpOf = ({ follows, nextAtMs }: RegistrationAttempt): Html => {
+  // A newer version may have stored another word.
+  const text = textByFollowUp.get(follows) ?? follows
+  if (text === "") return nothing
   return html` · next attempt ${
     nextAtMs === undefined ? nothing : html`${timeAt(nextAtMs)}, `
   }${text}`
@@ -70,6 +74,11 @@ const sequelOf = ({ nextAtMs, sequel }: RegistrationAttempt): Html => {
 
 const codeText = ({ code }: RegistrationAttempt["exchange"]): string =>
   code === undefined ? "no answer" : String(code)
+
+const redirectsOf = ({ redirects = 0 }: RegistrationAttempt["exchange"]): Html =>
+  redirects === 0
+    ? nothing
+    : html` · after ${redirects} ${redirects === 1 ? "redirect" : "redirects"}`
 
 /** One attempt in a line. */
 const summaryOf = (attempt: RegistrationAttempt): Html => {
@@ -80,7 +89,9 @@ const summaryOf = (attempt: RegistrationAttempt): Html => {
   return html`<p>${result} ${kind}${
     problem === undefined ? nothing : html`: ${printable(problem)}`
   }</p>
-<p class="quiet">${timeAt(exchange.beganAtMs)} · ${exchange.durationMs} ms${sequelOf(attempt)}</p>
+<p class="quiet">${timeAt(exchange.beganAtMs)} · ${exchange.durationMs} ms${redirectsOf(exchange)}${
+    followUpOf(attempt)
+  }</p>
 `
 }
 
@@ -105,8 +116,7 @@ ${foreignText(text)}`
 const answerOf = ({ answer, code }: RegistrationAttempt["exchange"]): Html => {
   if (code === undefined) return html`<p>There was no answer.</p>`
   return answer === undefined
-    ? html`<p>The answer is not shown: its address is not public, and the owner of the mailbox has
-not chosen this callback.</p>`
+    ? html`<p>The answer is not shown: its address is not public.</p>`
     : html`${headersOf("Headers of the answer", answer.headers)}${bodyOf(answer)}`
 }
 

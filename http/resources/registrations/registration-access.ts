@@ -98,18 +98,34 @@ export const describeRegistration = (service: Service, to: Address) => {
   return describeActor<RegistrationView>(service, to, message)
 }
 
-/** The last attempts of a registration, the newest first; fewer if it ends meanwhile. */
+/** The attempt as a reader may see it. */
+const shownAttempt = (
+  attempt: RegistrationAttempt,
+  seesPrivateAnswers: boolean
+): RegistrationAttempt => {
+  const { answer, ...exchange } = attempt.exchange
+  return seesPrivateAnswers || answer?.isPublic === true ? attempt : { ...attempt, exchange }
+}
+
+/**
+ * The last attempts of a registration, the newest first; fewer if it ends meanwhile, or if this
+ * version cannot read all.
+ */
 export const readAttempts = (
   { system }: Service,
-  { to }: RegistrationRef,
-  { attemptLog = { first: 1, count: 0 } }: RegistrationView,
-  max = attemptLog.count
+  { registration: { to }, seesPrivateAnswers, view }: AttemptsOf,
+  max = Number.POSITIVE_INFINITY
 ): Effect.Effect<ReadonlyArray<RegistrationAttempt>, HandlerFailure> => {
-  const count = Math.min(max, attemptLog.count)
+  const { count: kept, first } = view.attemptLog ?? { first: 1, count: 0 }
+  const count = Math.min(max, kept)
   if (count === 0) return Effect.succeed([])
   return Effect.map(
-    system.read(to, attemptLog.first + attemptLog.count - count, count),
-    (items) => items.map(({ value }) => decodeAttempt(value)).toReversed()
+    system.read(to, first + kept - count, count),
+    (items) =>
+      items.flatMap(({ value }) => {
+        const attempt = decodeAttempt(value)
+        return attempt === undefined ? [] : [shownAttempt(attempt, seesPrivateAnswers)]
+      }).toReversed()
   )
 }
 
@@ -119,12 +135,29 @@ export interface DescribedRegistration {
   readonly view: RegistrationView
 }
 
+/** A registration whose attempts a reader sees. */
+export interface AttemptsOf extends DescribedRegistration {
+  /**
+   * Whether the reader sees what addresses have answered that only the operator's rules allow. The
+   * service is no way to look into its network (protocol §5), except for the operator.
+   */
+  readonly seesPrivateAnswers: boolean
+}
+
 /** A registration that a request may use, and which secrets allow that. */
-export interface AllowedRegistration extends DescribedRegistration {
+export interface AllowedRegistration extends AttemptsOf {
   readonly allowed: ReturnType<typeof allowedBy>
   /** The mailbox as the reader sees it. */
   readonly mailboxView: MailboxView
 }
+
+const isAdminAndOwner = Effect.fnUntraced(function*(
+  { call, reader, service, view }: ReaderCall
+): Effect.fn.Return<boolean, HandlerFailure> {
+  if (reader.account === undefined || reader.account !== view.owner) return false
+  const account = yield* authenticate(service, call)
+  return account?.roles.includes("admin") === true && account.name === view.owner
+})
 
 const idPattern = /^[A-Za-z0-9_-]{8,64}$/
 
@@ -141,5 +174,6 @@ export const registrationAt = Effect.fnUntraced(function*(
   }
   const registration = registrationNamed(mailbox, id)
   const view = yield* failRefused(describeRegistration(service, registration.to))
-  return { registration, view, allowed, mailboxView: readerCall.view }
+  const seesPrivateAnswers = yield* isAdminAndOwner(readerCall)
+  return { registration, view, allowed, seesPrivateAnswers, mailboxView: readerCall.view }
 })

@@ -1,20 +1,19 @@
 /** Handlers of push registrations (protocol §1.4): the native form, WebSub, and Web Push. */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import type { RegistrationMessage, RegistrationReply,
+import type { RegistrationAttempt, RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
-import type { ResourceView } from "../../formats/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
-  failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
-  readFormMethod, readInput, refusalError, type RequestInput, seeOther,
+  failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, isPageRequest,
+  noStore, readFormMethod, readInput, refusalError, type RequestInput, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
   positionSince, type ReaderCall } from "../mailboxes/index.ts"
-import { allowedBy, type AllowedRegistration, browserNamed, collectionPath,
+import { allowedBy, type AllowedRegistration, type AttemptsOf, browserNamed, collectionPath,
   type DescribedRegistration, describeRegistration, readAttempts, registrationAt, registrationNamed,
   type RegistrationRef, requireSubscriber, subscriptionNamed } from "./registration-access.ts"
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
@@ -187,35 +186,46 @@ export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
   })
 })
 
-/** The registration with its last attempts in short. */
-const currentView = (
-  { mailbox, service }: MailboxCall,
-  { registration, view }: DescribedRegistration
-): Effect.Effect<ResourceView, HandlerFailure> =>
-  Effect.map(
-    readAttempts(service, registration, view, shortAttemptsMax),
-    (attempts) => registrationView(mailbox, registration, view, attempts)
-  )
+/** The last attempts in short. */
+const shortAttemptsOf = ({ service }: MailboxCall, described: AttemptsOf) =>
+  readAttempts(service, described, shortAttemptsMax)
 
-const registrationAnswer = (
-  mailboxCall: MailboxCall,
-  described: DescribedRegistration
-): Effect.Effect<HandlerAnswer, HandlerFailure> =>
-  Effect.map(
-    currentView(mailboxCall, described),
-    (view) => viewAnswer(view, { headers: mailboxReaderHeaders(mailboxCall.mailbox) })
+/** The registration; only its page shows attempts. */
+const registrationAnswer = <E>(
+  { call, mailbox }: MailboxCall,
+  { registration, view }: DescribedRegistration,
+  attempts: Effect.Effect<ReadonlyArray<RegistrationAttempt>, E>
+): Effect.Effect<HandlerAnswer, E> => {
+  const shown: typeof attempts = isPageRequest(call.request) ? attempts : Effect.succeed([])
+  return Effect.map(
+    shown,
+    (all) =>
+      viewAnswer(registrationView(mailbox, registration, view, all), {
+        headers: mailboxReaderHeaders(mailbox)
+      })
   )
+}
+
+/** The answer to a change, which is committed: it is no failure if the attempts cannot be read. */
+const changedAnswer = (
+  mailboxCall: MailboxCall,
+  changed: AttemptsOf
+): Effect.Effect<HandlerAnswer> => {
+  const attempts = Effect.orElseSucceed(shortAttemptsOf(mailboxCall, changed), () => [])
+  return registrationAnswer(mailboxCall, changed, attempts)
+}
 
 export const getRegistration = defineMailboxHandler(function*(mailboxCall) {
-  return yield* registrationAnswer(mailboxCall, yield* registrationAt(mailboxCall))
+  const found = yield* registrationAt(mailboxCall)
+  return yield* registrationAnswer(mailboxCall, found, shortAttemptsOf(mailboxCall, found))
 })
 
 /** What was sent last to the callback, and what it has answered. */
 export const getAttempts = defineMailboxHandler(function*(mailboxCall) {
   const { mailbox, service } = mailboxCall
-  const { registration, view } = yield* registrationAt(mailboxCall)
-  const attempts = yield* readAttempts(service, registration, view)
-  return viewAnswer(attemptsView(mailbox, registration, attempts), {
+  const found = yield* registrationAt(mailboxCall)
+  const attempts = yield* readAttempts(service, found)
+  return viewAnswer(attemptsView(mailbox, found.registration, attempts), {
     headers: mailboxReaderHeaders(mailbox)
   })
 })
@@ -261,16 +271,18 @@ const changedPosition = Effect.fnUntraced(function*(
 /** The registration's version, for which the conditions of the request hold; fails with 412. */
 const checkedVersion = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
-  registration: RegistrationRef
+  found: AllowedRegistration
 ): Effect.fn.Return<number, HandlerFailure> {
-  const { call, service } = mailboxCall
+  const { call, mailbox, service } = mailboxCall
+  const { registration } = found
   const view = yield* failRefused(describeRegistration(service, registration.to))
   const { version } = view
   yield* expectedVersion(
     call,
-    Effect.map(currentView(mailboxCall, { registration, view }), (current) => ({
+    // The tag of the page is that of a GET.
+    Effect.map(shortAttemptsOf(mailboxCall, { ...found, view }), (attempts) => ({
       version,
-      tags: entityTags(call, current)
+      tags: entityTags(call, registrationView(mailbox, registration, view, attempts))
     }))
   )
   return version
@@ -279,11 +291,12 @@ const checkedVersion = Effect.fnUntraced(function*(
 /** Asks for a change of the version that the request has found; returns the registration. */
 const changeRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
-  registration: RegistrationRef,
+  found: AllowedRegistration,
   message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Pause" | "Rotate" }>
-): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
+): Effect.fn.Return<AllowedRegistration, HandlerFailure> {
   const { call, service } = mailboxCall
-  const version = checkedVersion(mailboxCall, registration)
+  const { registration } = found
+  const version = checkedVersion(mailboxCall, found)
   const view = yield* failRefused(
     changeOnce(
       service,
@@ -293,7 +306,7 @@ const changeRegistration = Effect.fnUntraced(function*(
         describeActor<RegistrationView>(service, registration.to, { ...message, ...expected })
     )
   )
-  return { registration, view }
+  return { ...found, view }
 })
 
 /**
@@ -304,13 +317,13 @@ const updateRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
   found: AllowedRegistration,
   input: RequestInput
-): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
+): Effect.fn.Return<AllowedRegistration, HandlerFailure> {
   const changed = {
     ...yield* changedCallback(input, found),
     ...yield* changedPosition(mailboxCall, input, found)
   }
   if (!isPause(input)) {
-    return yield* changeRegistration(mailboxCall, found.registration, {
+    return yield* changeRegistration(mailboxCall, found, {
       _tag: "Update",
       ...found.allowed,
       challenge: mailboxCall.call.ids.id("challenge"),
@@ -319,7 +332,7 @@ const updateRegistration = Effect.fnUntraced(function*(
   }
   const [other] = Object.keys(changed)
   return other === undefined
-    ? yield* changeRegistration(mailboxCall, found.registration, { _tag: "Pause" })
+    ? yield* changeRegistration(mailboxCall, found, { _tag: "Pause" })
     : yield* httpError(
       "unprocessable",
       `${other} takes effect when the registration is not paused: send it alone, and pause it then`
@@ -333,21 +346,18 @@ const updateRegistration = Effect.fnUntraced(function*(
 export const putRegistration = defineMailboxHandler(function*(mailboxCall) {
   const found = yield* registrationAt(mailboxCall)
   const input = yield* readInput(mailboxCall.call, "registration", { mayBeEmpty: true })
-  return yield* registrationAnswer(
-    mailboxCall,
-    yield* updateRegistration(mailboxCall, found, input)
-  )
+  return yield* changedAnswer(mailboxCall, yield* updateRegistration(mailboxCall, found, input))
 })
 
 const removeRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
 ): Effect.fn.Return<void, HandlerFailure> {
   const { call, service } = mailboxCall
-  const { registration } = yield* registrationAt(mailboxCall)
-  const version = checkedVersion(mailboxCall, registration)
+  const found = yield* registrationAt(mailboxCall)
+  const version = checkedVersion(mailboxCall, found)
   yield* failRefused(changeOnce(service, call, version, (expected) => {
     const message: RegistrationMessage = { _tag: "Delete", ...expected }
-    return askOrRefusal<RegistrationReply>(service, registration.to, message)
+    return askOrRefusal<RegistrationReply>(service, found.registration.to, message)
   }))
 })
 
@@ -367,7 +377,7 @@ export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) 
     const changed = yield* updateRegistration(mailboxCall, found, input)
     return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
-      : yield* registrationAnswer(mailboxCall, changed)
+      : yield* changedAnswer(mailboxCall, changed)
   }
   yield* removeOnce(call, removeRegistration(mailboxCall))
   return isPageForm(call.request)
@@ -381,7 +391,8 @@ export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) 
  */
 export const postSecret = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
-  const { registration, view } = yield* registrationAt(mailboxCall)
+  const found = yield* registrationAt(mailboxCall)
+  const { registration, view } = found
   if (view.form !== "native") {
     const chosen = view.form === "websub" ? "hub.secret" : "the keys of a browser"
     return yield* httpError(
@@ -390,6 +401,6 @@ export const postSecret = defineMailboxHandler(function*(mailboxCall) {
     )
   }
   const secret = makeSecret(call.ids)
-  const rotated = yield* changeRegistration(mailboxCall, registration, { _tag: "Rotate", secret })
+  const rotated = yield* changeRegistration(mailboxCall, found, { _tag: "Rotate", secret })
   return viewAnswer(secretView(mailbox, registration, rotated.view, secret), { headers: noStore })
 })

@@ -119,7 +119,8 @@ export const registrationResource: ResourceDefinition = {
       kind: attribute(oneOf("push", "verification")),
       ...attributes({ at: dateTime, next: dateTime, code: digits }),
       duration: attribute({ ...digits, description: "In milliseconds." }),
-      sequel: attribute({
+      redirects: attribute({ ...digits, description: "How many were followed, if any were." }),
+      follows: attribute({
         ...oneOf("done", "schedule", "retry-after", "suspended", "given-up"),
         description: "What follows the attempt, or why nothing does."
       }),
@@ -131,7 +132,7 @@ export const registrationResource: ResourceDefinition = {
         header: list(ref("RecordedHeader")),
         body: { ...text, description: "The first 4 KiB, if they are text in UTF-8." }
       }, ["bytes"])
-    }, ["kind", "at", "duration", "sequel"]),
+    }, ["kind", "at", "duration", "follows"]),
     Attempts: rootElement("attempts", {
       ...attributes({ href: uri }),
       attempt: list(ref("RegistrationAttempt"))
@@ -268,6 +269,8 @@ export const registrationResource: ResourceDefinition = {
         202: {
           ...viewResponse("Registration", "There is no result yet: read the registration later", [
             "Location?",
+            "Vary?",
+            "Cache-Control?",
             ...readerFields
           ]),
           isView: false

@@ -134,11 +134,14 @@ const testFacts = ({ test }: RegistrationView): Html => {
   )
 }
 
-const testForm = ({ path }: RegistrationRef, { status }: RegistrationView): Html =>
-  status === "unverified" ? nothing : renderForm({
+const testForm = (
+  { path }: RegistrationRef,
+  { endpointRejects, status }: RegistrationView
+): Html =>
+  status === "unverified" || endpointRejects === true ? nothing : renderForm({
     id: "test",
     action: `${path}/test`,
-    legend: "Send a test: one push without a change, also while pushes are suspended or paused",
+    legend: "Send a test: one push without a new change, also while pushes are suspended or paused",
     controls: [],
     submit: "Send a test"
   })

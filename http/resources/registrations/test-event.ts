@@ -1,6 +1,6 @@
 /** POST …/test: sends a test event to the callback of a registration (protocol §1.4). */
 import { Clock, Effect } from "effect"
-import { testsPerMinuteMax } from "../../../actors/index.ts"
+import { mailboxTestsPerMinuteMax, testsPerMinuteMax } from "../../../actors/index.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { testAnswerWaitMs, testPollMs } from "../../limits.ts"
@@ -31,6 +31,15 @@ const awaitResult = Effect.fnUntraced(function*(
   return view
 })
 
+/** More test events than a registration, or all those of a mailbox, may have in a minute. */
+const tooMany = Effect.fnUntraced(function*(
+  detail: string,
+  untilMs: number
+): Effect.fn.Return<never, HandlerFailure> {
+  const waitMs = untilMs - (yield* Clock.currentTimeMillis)
+  return yield* overLimit({ detail, policy: "registration-tests", waitMs })
+})
+
 /** 200 with the result; 202 if it is not known in time: then the registration shows it. */
 export const postTest = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
@@ -38,14 +47,16 @@ export const postTest = defineMailboxHandler(function*(mailboxCall) {
   const message: RegistrationMessage = { _tag: "Test", id: call.ids.id("test") }
   const reply = yield* ask<RegistrationReply>(service, registration.to, message)
   if (reply._tag === "TooManyTests") {
-    return yield* overLimit({
-      detail: `a registration may have ${testsPerMinuteMax} tests in a minute: send the next later`,
-      policy: "registration-tests",
-      waitMs: reply.untilMs - (yield* Clock.currentTimeMillis)
-    })
+    const most = `a registration may have ${testsPerMinuteMax} tests in a minute`
+    return yield* tooMany(`${most}: send the next later`, reply.untilMs)
   }
   const { view: begun } = expectReply(reply, "Described")
   const view = yield* awaitResult(service, registration, begun, waitMsOf(call))
+  const excessUntilMs = view.test?.excessUntilMs
+  if (excessUntilMs !== undefined) {
+    const most = `all registrations of a mailbox may have ${mailboxTestsPerMinuteMax} tests`
+    return yield* tooMany(`${most} in a minute: send the next later`, excessUntilMs)
+  }
   if (isPageForm(call.request)) return seeOther(service, registration.path)
   const shown = registrationView(mailbox, registration, view)
   const headers = mailboxReaderHeaders(mailbox)

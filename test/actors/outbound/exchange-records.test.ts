@@ -85,6 +85,21 @@ describe("an attempt that is observed", () => {
     expect(answer).not.toHaveProperty("text")
   })
 
+  it("has no signature with which the request can be sent again", async () => {
+    const at = await answering(500)
+    const { requestHeaders } = await recordOf(at.uri, {
+      headers: {
+        "Webhook-Signature": "v1,abcdefghijklmnop= v1a,qrstuvwxyz",
+        "X-Hub-Signature": "sha256=0123456789abcdef"
+      }
+    })
+    expect(at.came[0]?.headers["webhook-signature"]).toBe("v1,abcdefghijklmnop= v1a,qrstuvwxyz")
+    expect(Object.fromEntries(requestHeaders)).toMatchObject({
+      "webhook-signature": "v1,abcdefgh… v1a,qrstuvwx…",
+      "x-hub-signature": "sha256=01234567…"
+    })
+  })
+
   it("bounds headers in number and in characters", async () => {
     const many = await receiver((_, response) => {
       for (let at = 0; at < 3 * recordedHeadersMax; at++) response.setHeader(`x-${at}`, "1")
@@ -106,7 +121,8 @@ describe("an attempt that is observed", () => {
     const records = await recordsOf(start.uri)
     expect(records.map(({ answer, code }) => [code, answer?.text])).toEqual([
       [307, "there"],
-      [503, "busy"]
+      // Of another origin, whose address is not public.
+      [503, undefined]
     ])
   })
 
@@ -138,6 +154,48 @@ describe("an attempt that is observed", () => {
     }
     await Effect.runPromise(outbound.get({ uri: at.uri, cause, bytesMax: 9, observer }))
     expect(texts).toEqual(["who are you?"])
+  })
+
+  it.each([
+    ["announces it", (body: string) => ({ "content-length": String(body.length) })],
+    ["does not", () => ({})]
+  ])("has the start of a body that a GET does not take, if the answer %s", async (_, headersOf) => {
+    const body = "0123456789abcdef".repeat(1280)
+    const at = await receiver((_request, response) => {
+      response.writeHead(200, headersOf(body))
+      // The sample comes in two parts.
+      response.write(body.slice(0, 20))
+      setTimeout(() => response.end(body.slice(20)), 20)
+    })
+    const { outbound } = await client({ limits: { ...patient, drainMs: 40_000 } })
+    const answers: Array<ExchangeRecord["answer"]> = []
+    const observer = {
+      answersOf: "allowed" as const,
+      record: ({ answer }: ExchangeRecord) => void answers.push(answer)
+    }
+    const get = { uri: at.uri, cause, bytesMax: 9, observer }
+    expect(await Effect.runPromise(outbound.get(get))).toEqual({
+      _tag: "PermanentFailure",
+      problem: "larger than 9 bytes"
+    })
+    expect(answers).toMatchObject([{ text: body.slice(0, answerSampleBytesMax), isCut: true }])
+  })
+
+  it("has what came of a body that is too large and breaks off", async () => {
+    const at = await speaking((socket) => {
+      socket.once("data", () => {
+        socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\nthe start")
+      })
+    })
+    const { outbound } = await client({ limits: patient })
+    const texts: Array<string | undefined> = []
+    const observer = {
+      answersOf: "allowed" as const,
+      record: ({ answer }: ExchangeRecord) => void texts.push(answer?.text)
+    }
+    const get = { uri: at.uri, cause, bytesMax: 4, observer }
+    expect(await Effect.runPromise(outbound.get(get))).toMatchObject({ _tag: "PermanentFailure" })
+    expect(texts).toEqual(["the start"])
   })
 })
 
@@ -209,7 +267,7 @@ describe("the answer of an address that is not public", () => {
     return result.sample && Buffer.from(result.sample.bytes).toString()
   }
 
-  it("is told from that of a public one, with TLS and without, to the end", async () => {
+  it("is told from that of a public one, with TLS or without, also on a last request", async () => {
     const { uri } = await answering(500, { connection: "close" }, "plain")
     const { good: cert, key } = certificates
     const server = createServer({ key, cert }, (_, response) => {

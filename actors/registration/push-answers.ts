@@ -1,0 +1,41 @@
+/** What follows from the answers to pushes, test events and verifications. Pure. */
+import { unavailableRetryMs } from "../limits.ts"
+import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
+  type Schedule } from "../outbound/index.ts"
+import type { RegistrationForm } from "./protocol.ts"
+
+interface PushReceiver {
+  readonly form: RegistrationForm
+}
+
+/** Whether the receiver wants no more. A push service also has 404 for it (RFC 8030 §7.3). */
+export const isEnd = (
+  { form }: PushReceiver,
+  outcome: Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
+): boolean => {
+  if (outcome._tag !== "PermanentFailure") return false
+  const { code } = outcome
+  return code === 410 || (form === "webpush" && code === 404)
+}
+
+/**
+ * Whether a push service rejects every attempt, such as one with a key that the browser has not
+ * subscribed with (403). An endpoint that is no push service, and was never verified, gets no more.
+ */
+export const isRejectedForGood = (
+  { form }: PushReceiver,
+  { _tag, code = 0 }: DeliveryFailure
+): boolean => form === "webpush" && _tag === "PermanentFailure" && code >= 400
+
+/** When to retry after a failure. After the end of the schedule its last wait repeats. */
+export const retryAtMs = (
+  schedule: Schedule,
+  tries: number,
+  failure: DeliveryFailure,
+  nowMs: number,
+  random: number
+): number => {
+  const made = Math.min(tries, schedule.length - 1)
+  const dueMs = dueAtMs(schedule, made, failure, nowMs, random) ?? 0
+  return Math.max(dueMs, nowMs + unavailableRetryMs)
+}
