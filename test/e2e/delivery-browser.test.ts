@@ -283,7 +283,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
     await page.goto(`${mailbox}/registrations`)
     await pictures(tab, `registrations-${way}-after`)
     await page.getByRole("link", { name: `${origin}/hook` }).click()
-    await page.getByRole("button", { name: "End" }).click()
+    await page.getByRole("button", { name: "End", exact: true }).click()
     await page.waitForURL(`${mailbox}/registrations`)
     await eventually(updatedWithinMs, "it is off the list", async () => {
       await page.goto(`${mailbox}/registrations`)

@@ -62,6 +62,7 @@ describe("the service enforces the bounds", () => {
       "/content/{content}/receipts": `${content}/receipts`,
       "/mailboxes/{mailbox}": mailbox,
       "/cabinets/{cabinet}": cabinet,
+      "/cluster/actors/{kind}": "/cluster/actors/account",
       "/outgoing/{account}": "/outgoing/admin"
     }
     const { contract } = service

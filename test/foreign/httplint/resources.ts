@@ -21,6 +21,7 @@ export const exampleTemplates = [
   "/mailboxes/{mailbox}/notifications/{notification}/depositor",
   "/mailboxes/{mailbox}/registrations",
   "/mailboxes/{mailbox}/registrations/{registration}",
+  "/mailboxes/{mailbox}/registrations/{registration}/attempts",
   "/mailboxes/{mailbox}/blocks",
   "/mailboxes/{mailbox}/blocks/{block}",
   "/blocks/{block}",
@@ -86,7 +87,8 @@ class Maker {
 const makeMailbox = async (maker: Maker) => {
   const mailbox = await maker.create("POST", "/mailboxes", "<mailbox><name>suite</name></mailbox>")
   const deposited = await maker.create("POST", mailbox, notification)
-  const registered = `<registration><callback>${nowhere}</callback></registration>`
+  const callback = `<registration><callback>${nowhere}</callback></registration>`
+  const registration = await maker.create("POST", `${mailbox}/registrations`, callback)
   const block = "<block><network>203.0.113.0/24</network></block>"
   await maker.make("POST", `${deposited}/report`, "<report><reason>spam</reason></report>")
   return {
@@ -94,11 +96,8 @@ const makeMailbox = async (maker: Maker) => {
     "/mailboxes/{mailbox}/notifications/{notification}": deposited,
     "/mailboxes/{mailbox}/notifications/{notification}/depositor": `${deposited}/depositor`,
     "/mailboxes/{mailbox}/registrations": `${mailbox}/registrations`,
-    "/mailboxes/{mailbox}/registrations/{registration}": await maker.create(
-      "POST",
-      `${mailbox}/registrations`,
-      registered
-    ),
+    "/mailboxes/{mailbox}/registrations/{registration}": registration,
+    "/mailboxes/{mailbox}/registrations/{registration}/attempts": `${registration}/attempts`,
     "/mailboxes/{mailbox}/blocks": `${mailbox}/blocks`,
     "/mailboxes/{mailbox}/blocks/{block}": await maker.create("POST", `${mailbox}/blocks`, block),
     "/blocks/{block}": await maker.create("POST", "/blocks", block),
