@@ -652,7 +652,7 @@ export const blobSweepIntervalMs = 6 * 3_600_000
 export const blobOrphansMax = 10_000
 
 /**
- * Characters of a state that an inspection has: as JSON within JSON they fit the smallest message
- * that NATS servers usually take, 1 MiB.
+ * Characters of a state that an inspection has. A character takes up to six bytes as JSON within
+ * JSON, so they fit the largest message that NATS servers take by default, 1 MiB.
  */
-export const inspectedStateCharsMax = 256 * 1024
+export const inspectedStateCharsMax = 128 * 1024
