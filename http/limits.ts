@@ -768,6 +768,9 @@ export const eventsMax = 500
 /** Quarantines that one look adds to the time line, and ends of quarantines. */
 export const quarantineEventsMax = 20
 
+/** Quarantines, and ends of them, that a node keeps in its time line. */
+export const quarantineEventsKeptMax = 100
+
 /**
  * After NATS was away, the members of the cluster are seen again within this time: each renews its
  * membership every second, once it has a connection.

@@ -1,7 +1,8 @@
 /** What this node remembers: samples of its figures for an hour, and the last events. */
 import { Effect } from "effect"
 import type { SystemApi } from "../../runtime/index.ts"
-import { eventsMax, observationMs, sampleMs, samplesMax, viewSettlesMs } from "../limits.ts"
+import { eventsMax, observationMs, quarantineEventsKeptMax, sampleMs, samplesMax,
+  viewSettlesMs } from "../limits.ts"
 import { type Reading, readingOf, type ReadingSources, type Sample, sampleOf } from "./sample.ts"
 import { type ClusterEvent, eventsBetween, eventText, type Observation,
   observationOf } from "./time-line.ts"
@@ -17,12 +18,14 @@ interface HistorySources extends ReadingSources {
 const lastOf = <Item>(items: ReadonlyArray<Item>, max: number): ReadonlyArray<Item> =>
   items.length > max ? items.slice(-max) : items
 
+/** Many actors can break at once, such as by a fault of the disk. */
+const quarantineEvents: ReadonlySet<ClusterEvent["type"]> = new Set(["lifted", "quarantined"])
+
 /** The log has these with their causes, from where they happen. */
 const loggedElsewhere: ReadonlySet<ClusterEvent["type"]> = new Set([
   "connected",
   "disconnected",
-  "lifted",
-  "quarantined"
+  ...quarantineEvents
 ])
 
 export class NodeHistory {
@@ -33,7 +36,9 @@ export class NodeHistory {
   /** Until when the cluster is not compared, by the monotonic clock. */
   private unsettledUntilMs = -Infinity
   private kept: ReadonlyArray<Sample> = []
+  /** Those of nodes and shards; a wave of quarantines must not displace them. */
   private seen: ReadonlyArray<SeenEvent> = []
+  private seenQuarantines: ReadonlyArray<SeenEvent> = []
 
   constructor(sources: HistorySources) {
     this.sources = sources
@@ -46,7 +51,7 @@ export class NodeHistory {
 
   /** The time line, the oldest event first. */
   get events(): ReadonlyArray<SeenEvent> {
-    return this.seen
+    return [...this.seen, ...this.seenQuarantines].toSorted((a, b) => a.atMs - b.atMs)
   }
 
   /** Looks for events, and takes a sample when it is due. Returns the new events. */
@@ -77,21 +82,29 @@ export class NodeHistory {
   )
 
   /**
-   * What this node sees now. While the connection to NATS is lost, and until the members have been
-   * seen again, it has the cluster as it was before: all others seem to be gone, and are not.
+   * What this node sees now. While the connection to NATS is lost, or the members cannot be read,
+   * and until they have been seen again, it has the cluster as it was before: all others seem to be
+   * gone, and are not. A node that cannot renew its own membership does not see itself either.
    */
   private look(): Observation {
     const { observation: before, sources: { monotonicMs, system } } = this
     const seen = observationOf(system)
-    if (!seen.isConnected) this.unsettledUntilMs = monotonicMs() + viewSettlesMs
-    const isSettled = seen.isConnected && monotonicMs() >= this.unsettledUntilMs
+    const { nodes, self } = seen.cluster
+    const seesMembers = seen.isConnected && nodes.some(({ node }) => node === self)
+    if (!seesMembers) this.unsettledUntilMs = monotonicMs() + viewSettlesMs
+    const isSettled = seesMembers && monotonicMs() >= this.unsettledUntilMs
     return isSettled || before === undefined ? seen : { ...seen, cluster: before.cluster }
   }
 
   private add(events: ReadonlyArray<ClusterEvent>): void {
     if (events.length === 0) return
     const atMs = this.sources.nowMs()
-    this.seen = lastOf([...this.seen, ...events.map((one) => ({ ...one, atMs }))], eventsMax)
+    const seen = events.map((one): SeenEvent => ({ ...one, atMs }))
+    const isQuarantine = ({ type }: SeenEvent): boolean => quarantineEvents.has(type)
+    const others = seen.filter((one) => !isQuarantine(one))
+    this.seen = lastOf([...this.seen, ...others], eventsMax)
+    const quarantines = [...this.seenQuarantines, ...seen.filter(isQuarantine)]
+    this.seenQuarantines = lastOf(quarantines, quarantineEventsKeptMax)
   }
 
   private sample(before: Reading): void {

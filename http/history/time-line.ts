@@ -52,7 +52,8 @@ const eventTexts: {
   joined: ({ node }) => `node ${node} joined`,
   restarted: ({ node }) => `node ${node} started again`,
   leaving: ({ node }) => `node ${node} is stopping, and hands its shards over`,
-  left: ({ node }) => `node ${node} left`,
+  // Whether it has stopped or was killed meanwhile is not known.
+  left: ({ node }) => `node ${node} is no longer a member`,
   removed: ({ node }) => `node ${node} did not answer, and is no longer a member`,
   took: ({ count, from, node }) =>
     `node ${node} took ${shardCount(count)}${from === undefined ? "" : ` of node ${from}`}`,

@@ -4,7 +4,7 @@ import { childOf, childrenOf, type Element, writeElement } from "../../http/form
 import { NodeHistory } from "../../http/history/node-history.ts"
 import { quantileOf, type Reading, sampleOf } from "../../http/history/sample.ts"
 import { type ClusterEvent, eventsBetween, type Observation } from "../../http/history/time-line.ts"
-import { eventsMax, quarantineEventsMax, sampleMs, samplesMax,
+import { eventsMax, quarantineEventsKeptMax, quarantineEventsMax, sampleMs, samplesMax,
   viewSettlesMs } from "../../http/limits.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { historyView } from "../../http/resources/cluster/history-views.ts"
@@ -225,6 +225,7 @@ describe("a node's history", () => {
   let owner = "a"
   let nodes = [node("a"), node("b")]
   let isConnected = true
+  let quarantined: Observation["quarantined"] = []
   const metrics = new RuntimeMetrics()
   const history = new NodeHistory({
     system: {
@@ -235,7 +236,7 @@ describe("a node's history", () => {
         timersDue: 0,
         timersInFlight: 0,
         earliestTimerMs: undefined,
-        quarantined: [],
+        quarantined: quarantined.map((one) => ({ ...one, sinceMs: 0, untilMs: 1 })),
         metrics,
         traffic: { messages: 0, writes: 0, isConnected }
       })
@@ -293,6 +294,26 @@ describe("a node's history", () => {
     })
   })
 
+  it("keeps the events of nodes when many actors break at once", () => {
+    const before = history.events.length
+    for (let look = 0; look < quarantineEventsKeptMax; look++) {
+      quarantined = Array.from({ length: quarantineEventsMax }, (_, n) => ({
+        address: address("mailbox", `${look}-${n}`),
+        reason: "a defect"
+      }))
+      clockMs += 1_000
+      history.observe()
+    }
+    quarantined = []
+    history.observe()
+    const ofQuarantines = history.events.filter(({ type }) =>
+      type === "quarantined" || type === "lifted"
+    )
+    expect(ofQuarantines.length).toBe(quarantineEventsKeptMax)
+    expect(history.events.length).toBe(before + quarantineEventsKeptMax)
+    expect(history.events.at(-1)).toMatchObject({ type: "lifted", atMs: clockMs })
+  })
+
   it("does not report as gone those that it cannot see while NATS is away", () => {
     const after = (): ReadonlyArray<string> => {
       clockMs += 1_000
@@ -315,6 +336,23 @@ describe("a node's history", () => {
     expect(after()).toEqual(["connected a"])
     clockMs += viewSettlesMs
     expect(after()).toEqual(["left b"])
+  })
+
+  it("does not report as gone those that it cannot see when it does not see itself", () => {
+    const after = (): ReadonlyArray<string> => {
+      clockMs += 1_000
+      return history.observe().map(({ type, node: of }) => `${type} ${of}`)
+    }
+    nodes = [node("a"), node("b")]
+    expect(after()).toEqual(["joined b"])
+    // The registry's server is connected, and does not answer.
+    nodes = []
+    expect(after()).toEqual([])
+    nodes = [node("a")]
+    expect(after()).toEqual([])
+    nodes = [node("a"), node("b")]
+    clockMs += viewSettlesMs
+    expect(after()).toEqual([])
   })
 })
 
