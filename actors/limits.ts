@@ -146,10 +146,13 @@ export const registrationSecretsMax = 4
 /** Test events of one registration in a minute: they must not serve to burden a callback. */
 export const testsPerMinuteMax = 6
 
-/** Those of all registrations of one mailbox, also if registrations are removed and made again. */
+/**
+ * Those of all registrations of one mailbox that its owner has made, also if they are removed and
+ * made again; and as many of all that its password has allowed.
+ */
 export const mailboxTestsPerMinuteMax = 12
 
-/** Mailboxes whose test events of the last minute a node counts. */
+/** Counts of the test events of a mailbox that a node keeps, of which a mailbox has up to two. */
 export const testedMailboxesMax = 10_000
 
 /** Log items up to the cursor that the test event of a WebSub subscription shows. */

@@ -90,7 +90,8 @@ class CurrentPushes {
 
 /**
  * When the test events of the last minute began, by mailbox. All registrations of a mailbox are on
- * one node, and none of them is removed and made again to send more.
+ * one node, and none of them is removed and made again to send more. Those that the mailbox's
+ * password has allowed count by themselves: its holders cannot use up what the owner has.
  */
 class MailboxTests {
   private readonly startsMs = new LRUCache<string, ReadonlyArray<number>>({
@@ -98,11 +99,16 @@ class MailboxTests {
   })
 
   /** Counts one; or returns when the next may begin, since there are too many. */
-  begin(mailbox: string, nowMs: number): number | undefined {
-    const earlier = this.startsMs.get(mailbox) ?? []
+  begin(
+    mailbox: string,
+    { secretsVersion }: Pick<Callee, "secretsVersion">,
+    nowMs: number
+  ): number | undefined {
+    const key = `${mailbox} ${secretsVersion === undefined ? "owner" : "reader"}`
+    const earlier = this.startsMs.get(key) ?? []
     const start = startWithin(earlier, mailboxTestsPerMinuteMax, nowMs)
     if (start._tag === "TooMany") return start.untilMs
-    this.startsMs.set(mailbox, start.startsMs)
+    this.startsMs.set(key, start.startsMs)
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /** Sends a test event: one push without new changes, as the pushes of the registration are. */
 import { type Clock, Effect } from "effect"
-import { type Address, address, type Peers } from "../../runtime/index.ts"
+import { type Address, address, type LogItem, type Peers } from "../../runtime/index.ts"
 import { testTopicItemsMax } from "../limits.ts"
 import { formatCursor, isRemoval, itemAtMs, mailboxKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, OutboundContent, TextContent } from "../outbound/index.ts"
@@ -38,18 +38,29 @@ const cursorAtMs = Effect.fnUntraced(function*(
   return item?.n === from ? itemAtMs(item.value) : lastAtMs
 })
 
+/** The last items up to the cursor: those of the last push, if they do not fit one. */
+const lastItems = Effect.fnUntraced(function*(
+  { action: { from: cursor }, peers, resources, self }: TestAttempt
+): Effect.fn.Return<ReadonlyArray<LogItem>, MailboxReadFailure> {
+  let from = Math.max(0, cursor - testTopicItemsMax)
+  for (;;) {
+    const { items, more } = yield* readBatch(resources, peers, self, from, cursor)
+    const last = items.at(-1)
+    if (!more || last === undefined) return items
+    from = last.n
+  }
+})
+
 /**
  * The topic of a WebSub subscription, which has no other form. It ends at the cursor: a receiver
  * takes its notifications for pushed ones, and the others are still to be pushed.
  */
 const topicTest = Effect.fnUntraced(function*(attempt: TestAttempt, lastAtMs: number): MadeTest {
-  const { action, deps: { documents, links }, peers, resources, self } = attempt
+  const { action, deps: { documents, links }, peers, self } = attempt
   const name = mailboxOf(self)
   const reply = yield* readMailbox(peers, self, action)
   if (reply._tag !== "Described") return reply
-  const { from: cursor } = action
-  const from = Math.max(0, cursor - testTopicItemsMax)
-  const batch = yield* readBatch(resources, peers, self, from, cursor)
+  const items = yield* lastItems(attempt)
   const atMs = yield* cursorAtMs(attempt, lastAtMs)
   const document = documents.topicDocument({
     name,
@@ -57,8 +68,8 @@ const topicTest = Effect.fnUntraced(function*(attempt: TestAttempt, lastAtMs: nu
     topic: links.topic(name, action.topicFormat),
     format: action.topicFormat,
     view: reply.view,
-    items: batch.items.filter(({ value }) => !isRemoval(value)),
-    time: formatCursor(atMs, cursor)
+    items: items.filter(({ value }) => !isRemoval(value)),
+    time: formatCursor(atMs, action.from)
   })
   return contentOf(links, name, action, document)
 })
@@ -146,7 +157,7 @@ export const sendTest = (
   }
   return Effect.clockWith((clock) => {
     const nowMs = clock.currentTimeMillisUnsafe()
-    const untilMs = resources.mailboxTests.begin(mailboxOf(self), nowMs)
+    const untilMs = resources.mailboxTests.begin(mailboxOf(self), action, nowMs)
     if (untilMs !== undefined) {
       const outcome: DeliveryOutcome = { _tag: "Deferred", untilMs }
       return Effect.succeed<RegistrationMessage>({ _tag: "Tested", id, outcome, isExcess: true })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterEach, describe, expect, it } from "vitest"
-import { testTopicItemsMax } from "../../actors/limits.ts"
+import { pushCharsMax, testTopicItemsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
@@ -123,10 +123,10 @@ class World {
     return Effect.runPromise(this.system.ask(self, message)) as Promise<RegistrationReply>
   }
 
-  async deposit(): Promise<string> {
+  async deposit(text = ""): Promise<string> {
     const n = ++this.deposits
     const part = (of: string) => `${of}${n}`.padEnd(22, "_")
-    const fragment = `<item>${n}</item>`
+    const fragment = `<item>${n}${text}</item>`
     await this.tell({ _tag: "Deposit", fragment, digest: part("d"), idRandom: part("r") })
     return `${base}/mailboxes/alice/notifications/${notificationId(n, part("r"))}`
   }
@@ -327,6 +327,20 @@ describe("a registration in a system", () => {
     expect(test?.body).toMatch(/<id>[^<]*\/notifications\/m-r22_+<\/id>/)
     const expected = createHmac("sha256", secret).update(test?.body ?? "").digest("hex")
     expect(test?.headers["X-Hub-Signature"]).toBe(`sha256=${expected}`)
+  })
+
+  it("shows the last ones, also where not all of them fit one push", async () => {
+    const world = await World.make()
+    const text = "x".repeat(Math.ceil(pushCharsMax / (testTopicItemsMax - 2)))
+    const all: Array<string> = []
+    for (let left = testTopicItemsMax; left > 0; left--) all.push(await world.deposit(text))
+    await world.register("websub", 3_600)
+    await until(async () => (await world.view()).status === "active")
+    await world.ask({ _tag: "Test", id: "t1" })
+    const [{ body = "" } = {}] = await world.pushes(1)
+    const shown = all.filter((href) => body.includes(href))
+    expect(shown.length).toBeGreaterThan(0)
+    expect(shown).toEqual(all.slice(-shown.length))
   })
 
   it.each([0, testTopicItemsMax + 2])(

@@ -429,6 +429,26 @@ describe("POST …/test", () => {
     const shown = await service.until(current, (one) => testOf(one)?.["status"] !== "pending")
     expect(shown.text).toContain("the registrations of this mailbox had too many tests")
     expect(subscriber.pushes(callback)).toHaveLength(mailboxTestsPerMinuteMax)
+    // Those that the password has allowed are counted by themselves.
+    const basic = `reader:${password}`
+    const registered = await service.register(mailbox, subscriber.at("echo"), { basic })
+    const theirs = registered.header("location")
+    await service.until(theirs, isActive)
+    expect((await service.send("POST", `${theirs}/test`, { basic })).status).toBe(200)
+  })
+
+  it("is 409 if the callback changes before the result is read", async () => {
+    const release = subscriber.hold(callback, "POST")
+    const testing = send("POST", `${href}/test`)
+    await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
+    expect((await send("PUT", href, { body: registration(subscriber.at("echo")) })).status)
+      .toBe(200)
+    const answer = await testing
+    release()
+    expect([answer.status, answer.text]).toEqual([
+      409,
+      expect.stringContaining("the result of the test is not known")
+    ])
   })
 
   it("is not shown any more once the callback is another one", async () => {

@@ -39,8 +39,11 @@ export interface Subscriber {
   readonly pushes: (callback: string) => ReadonlyArray<Received>
   /** From now on the callback answers in another manner. */
   readonly change: (callback: string, manner: Manner) => void
-  /** The callback answers no challenge until the function that this returns is called. */
-  readonly hold: (callback: string) => () => void
+  /**
+   * The callback answers no challenge until the function that this returns is called; with the
+   * method POST no push.
+   */
+  readonly hold: (callback: string, method?: "GET" | "POST") => () => void
   readonly close: () => Promise<void>
 }
 
@@ -78,7 +81,7 @@ export const startSubscriber = async (): Promise<Subscriber> => {
       const moved = status === 302 ? { Location: `/echo/moved?${query}` } : {}
       const answer = () =>
         void response.writeHead(status, { "Content-Type": "text/plain", ...moved }).end(text)
-      const release = one.method === "GET" ? held.get(path) : undefined
+      const release = held.get(`${one.method} ${path}`)
       if (release === undefined) answer()
       else void release.then(answer)
     })
@@ -94,9 +97,10 @@ export const startSubscriber = async (): Promise<Subscriber> => {
     challenges: of("GET"),
     pushes: of("POST"),
     change: (callback, manner) => void manners.set(new URL(callback).pathname, manner),
-    hold: (callback) => {
+    hold: (callback, method = "GET") => {
       let release = () => {}
-      held.set(new URL(callback).pathname, new Promise((resolve) => release = resolve))
+      const { pathname } = new URL(callback)
+      held.set(`${method} ${pathname}`, new Promise((resolve) => release = resolve))
       return release
     },
     close: () =>

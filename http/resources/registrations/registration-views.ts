@@ -30,6 +30,12 @@ const meanings: { readonly [S in RegistrationStatus]: string } = {
   paused: "A reader of the mailbox has paused it. Resumed, pushes go on from where they stopped."
 }
 
+/** What the status means for a person. */
+const meaningOf = ({ endpointRejects, status }: RegistrationView): string =>
+  status === "suspended" && endpointRejects === true
+    ? "The push service has refused a push; nothing is pushed until this is lifted."
+    : meanings[status]
+
 const callbackControl = (value: string | undefined): Control => ({
   name: "callback",
   label: "Callback",
@@ -98,9 +104,7 @@ const formTexts: { readonly [F in RegistrationView["form"]]: string } = {
 }
 
 const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
-  html`<p>${statusBadge(badges, view.status)} <span class="quiet">${
-    meanings[view.status]
-  }</span></p>
+  html`<p>${statusBadge(badges, view.status)} <span class="quiet">${meaningOf(view)}</span></p>
 <dl class="facts">${row("Callback", view.callback)}${row("Form", formTexts[view.form])}${
     row("Topic", topicOf(mailbox, view))
   }${row("Account", view.account)}${timeRow("Created", view.createdAtMs)}${

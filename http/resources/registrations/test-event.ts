@@ -4,8 +4,9 @@ import { mailboxTestsPerMinuteMax, testsPerMinuteMax } from "../../../actors/ind
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { testAnswerWaitMs, testPollMs } from "../../limits.ts"
-import { ask, type Call, expectReply, failRefused, type HandlerFailure, isPageForm, overLimit,
-  preferredWaitSeconds, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { ask, type Call, expectReply, failRefused, type HandlerFailure, httpError, isPageForm,
+  overLimit, preferredWaitSeconds, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { defineMailboxHandler, mailboxReaderHeaders } from "../mailboxes/index.ts"
 import { describeRegistration, registrationAt,
   type RegistrationRef } from "./registration-access.ts"
@@ -15,7 +16,16 @@ import { registrationView } from "./registration-views.ts"
 const waitMsOf = (call: Call): number =>
   Math.min(testAnswerWaitMs, (preferredWaitSeconds(call) ?? Number.POSITIVE_INFINITY) * 1000)
 
-/** The registration once its test event has a result; after this time without. */
+const replaced = httpError(
+  "conflict",
+  "the result of the test is not known: the callback has changed, or another test has begun, " +
+    "before it was read; send a test again"
+)
+
+/**
+ * The registration once its test event has a result; after this time without. Fails if it is not
+ * that test's any more.
+ */
 const awaitResult = Effect.fnUntraced(function*(
   service: Service,
   { to }: RegistrationRef,
@@ -27,6 +37,7 @@ const awaitResult = Effect.fnUntraced(function*(
   while (view.test?.status === "pending" && (yield* Clock.currentTimeMillis) < endMs) {
     yield* Effect.sleep(testPollMs)
     view = yield* failRefused(describeRegistration(service, to))
+    if (view.test?.id !== begun.test?.id) return yield* replaced
   }
   return view
 })
