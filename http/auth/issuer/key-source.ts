@@ -100,28 +100,46 @@ export class KeySource {
     this.monotonicMs = monotonicMs
   }
 
-  /** The cached keys; undefined if there are none or they are stale. */
+  /**
+   * The cached keys; undefined if there are none, or they are too old. Older ones than
+   * `keysFreshMs` are used only after an attempt to fetch newer ones has failed: one of them may
+   * have been withdrawn.
+   */
   cached(): Keys | undefined {
-    const ageMs = this.monotonicMs() - this.loadedMs
+    const nowMs = this.monotonicMs()
+    const ageMs = nowMs - this.loadedMs
     if (this.keys === undefined || ageMs >= keysStaleMs) return undefined
-    if (ageMs >= keysFreshMs) void this.reload()
+    if (ageMs < keysFreshMs) return this.keys
+    if (this.problem === "" || nowMs - this.triedMs >= keysFreshMs) return undefined
+    // No request waits for an issuer that has not answered a short time ago.
+    void this.reload()
     return this.keys
   }
 
-  /** The cached keys, or new ones if there are none. */
+  /** The cached keys, or newly loaded ones. */
   readonly current: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() => {
     const keys = this.cached()
-    return keys === undefined ? this.renewed : Effect.succeed(keys)
+    return keys === undefined
+      ? Effect.flatMap(Effect.promise(() => this.reload()), () => this.loaded)
+      : Effect.succeed(keys)
+  })
+
+  private readonly loaded: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() => {
+    const keys = this.cached()
+    return keys === undefined
+      ? Effect.fail(new KeysUnavailable({ why: this.problem }))
+      : Effect.succeed(keys)
   })
 
   /** Newly loaded keys, for a token whose key is not among the cached ones. */
   readonly renewed: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() =>
-    Effect.flatMap(Effect.promise(() => this.reload()), () => {
-      const keys = this.cached()
-      return keys === undefined || this.problem !== ""
-        ? Effect.fail(new KeysUnavailable({ why: this.problem }))
-        : Effect.succeed(keys)
-    })
+    Effect.flatMap(
+      Effect.promise(() => this.reload()),
+      () =>
+        this.problem === ""
+          ? this.loaded
+          : Effect.fail(new KeysUnavailable({ why: this.problem }))
+    )
   )
 
   /** Loads once for all waiting requests, and not again within `keysPauseMs`. */
