@@ -300,8 +300,8 @@ export const watchCommand = Command.make(
     yield* callMailbox(location, async (mailbox) => {
       const after = Option.getOrUndefined(since)
       for await (const notification of mailbox.watch({ after, onConnection, onDiscarded })) {
-        const { description, href, received, url } = notification
-        const document = jsonText({ href, received, description, url })
+        const { description, href, item, received, url } = notification
+        const document = jsonText({ href, received, description, url, item })
         if (Option.isSome(exec)) await runFor(exec.value, notification, document)
         else printLine(json ? document : cells(notification).join("\t"))
       }

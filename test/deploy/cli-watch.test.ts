@@ -153,7 +153,9 @@ describe("restante watch", () => {
     const printed = linesOf(watching).map((line) => {
       const [description, document = ""] = line.split("|")
       // The command got the document that `watch --json` prints.
-      return [description, (JSON.parse(document) as { readonly description: unknown }).description]
+      const { item, ...found } = JSON.parse(document)
+      expect(item).toEqual({ description: found.description, url: found.url })
+      return [description, found.description]
     })
     expect(printed).toEqual(names.map((name) => [name, name]))
     expect(watching.output.stderr.trim().split("\n")).toEqual([
