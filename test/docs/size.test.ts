@@ -1,9 +1,15 @@
-/** docs/how-to/size.md: its figures for clusters give what RESULTS.md measured, within a fifth. */
+/**
+ * docs/how-to/size.md: its figures for clusters give what RESULTS.md measured, within a fifth, and
+ * its rates are those of RESULTS.md.
+ */
 import { describe, expect, it } from "vitest"
 import { textOf } from "./pages.ts"
 
 /** The greatest error of a computed figure, as a part of the measured one. */
 const errorMax = 0.2
+
+/** The greatest error of a figure that is written as measured, for its rounding. */
+const writtenErrorMax = 0.04
 
 /** Processor time of an operation over one node, and what an ask of another node adds; in µs. */
 interface Cost {
@@ -57,5 +63,43 @@ describe("the processor time of a cluster", () => {
       expect(Math.abs(averageUs(costs.nodes, nodes) / nodesUs - 1)).toBeLessThan(errorMax)
       expect(Math.abs(averageUs(costs.servers, nodes) / serversUs - 1)).toBeLessThan(errorMax)
     }
+  })
+})
+
+/** A figure of a table in thousands a second, or as a whole number. */
+const rateOf = (text: string): number =>
+  Number(text.replace("k", "")) * (text.endsWith("k") ? 1_000 : 1)
+
+describe("a rate", () => {
+  const results = textOf("test/bench/RESULTS.md")
+  it.each([
+    [
+      "durable deposits over 100 mailboxes, 128 connections",
+      "durable deposits over 100 mailboxes, of"
+    ],
+    ["to one mailbox", "durable deposits to one, of"],
+    ["listings of 50 notifications", "listing of 50 [^|]* answering the same bytes"],
+    [
+      "relays, of notifications to 100 recipients each",
+      "relays of notifications to 100 recipients each, of"
+    ],
+    [
+      "notifications to one recipient each, accepted and relayed",
+      "notifications to one recipient each, [^|]* of undici"
+    ],
+    ["pushes", "pushes to 1000 registrations, [^|]* of undici"],
+    ["complete sessions", "session walks B2, B4–B7 "],
+    ["deposits, one NATS server, 512 connections", "deposits through one node at 512 [^|]*R1"],
+    [
+      "deposits, three replicas on three servers, 512 connections",
+      "deposits through one node at 512 [^|]*R3"
+    ]
+  ])("is the measured one: %s", (what, line) => {
+    const [, written = ""] = new RegExp(`^\\| ${what} +\\| ([\\d,]+) `, "m")
+      .exec(textOf("docs/how-to/size.md")) ?? []
+    const [, rate = ""] = new RegExp(`^\\| ${line}[^|]*\\| (?:[\\d.]+ \\()?([\\d.]+k?) `, "m")
+      .exec(results) ?? []
+    expect(Math.abs(Number(written.replaceAll(",", "")) / rateOf(rate) - 1))
+      .toBeLessThan(writtenErrorMax)
   })
 })
