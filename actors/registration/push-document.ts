@@ -117,40 +117,25 @@ export const browserDocument = (
   })
 }
 
+/** Makes a document without notifications: after item `upTo`, made at `atMs`. */
+type DocumentAtCursor = (links: Links, mailbox: string, upTo: number, atMs: number) => string
+
+const browserMark =
+  (mark: Readonly<Record<string, "true">>): DocumentAtCursor => (links, mailbox, upTo, atMs) =>
+    JSON.stringify({ mailbox: links.mailbox(mailbox), time: formatCursor(atMs, upTo), ...mark })
+
+const changedAt =
+  (changes: string, mark?: string): DocumentAtCursor => (links, mailbox, upTo, atMs) =>
+    changed(links, mailbox, formatCursor(atMs, upTo), changes, mark)
+
 /** The last push to a browser: its mailbox has been removed. */
-export const deletedBrowserDocument = (
-  links: Links,
-  mailbox: string,
-  upTo: number,
-  atMs: number
-): string => {
-  const time = formatCursor(atMs, upTo)
-  return JSON.stringify({ mailbox: links.mailbox(mailbox), time, deleted: "true" })
-}
+export const deletedBrowserDocument = browserMark({ deleted: "true" })
 
 /** The last change of a mailbox: it has been removed, with all in it. */
-export const deletedDocument = (
-  links: Links,
-  mailbox: string,
-  upTo: number,
-  atMs: number
-): string => changed(links, mailbox, formatCursor(atMs, upTo), "<deleted/>")
+export const deletedDocument = changedAt("<deleted/>")
 
-/** A test event: no change, after item `upTo`, made at `atMs`. */
-export const testDocument = (
-  links: Links,
-  mailbox: string,
-  upTo: number,
-  atMs: number
-): string => changed(links, mailbox, formatCursor(atMs, upTo), "", ` test="true"`)
+/** A test event: no change. */
+export const testDocument = changedAt("", ` test="true"`)
 
 /** A test event for a browser. */
-export const testBrowserDocument = (
-  links: Links,
-  mailbox: string,
-  upTo: number,
-  atMs: number
-): string => {
-  const time = formatCursor(atMs, upTo)
-  return JSON.stringify({ mailbox: links.mailbox(mailbox), time, test: "true" })
-}
+export const testBrowserDocument = browserMark({ test: "true" })
