@@ -21,6 +21,11 @@ export const bundledMain = `${bundleFolder}/restante.js`
 /** The manual page of the command line. */
 export const manualFile = "dist/man/restante.1"
 
+/** The documentation, rendered for `/docs` of the service. */
+export const docsFile = "dist/docs/site.json"
+
+const docsBuilder = "deploy/docs.mjs"
+
 /** Modules with binaries, which Node loads from node_modules. */
 const external = ["uws-node-20-22", "uws-node-24-26", "@nxtedition/rocksdb", "classic-level"]
 
@@ -72,13 +77,14 @@ const newestMs = (folder, names) => {
 
 const newestSourceMs = (folder) => newestMs(folder, /\.(ts|json)$/)
 
+const newestPageMs = () => Math.max(modifiedMs(docsBuilder), newestMs("docs", /\.(md|svg)$/))
+
 const isBuilt = () => {
   const builtMs = modifiedMs(builtMark)
   const settings = ["cluster.config.ts", "tsconfig.json", "tsconfig.base.json", "package-lock.json"]
-  return [bundledMain, checksumsFile, manualFile, sbomFile].every((path) =>
-    existsSync(inRoot(path))
-  ) &&
-    [...sourceFolders.map(newestSourceMs), ...settings.map(modifiedMs)].every((ms) => ms <= builtMs)
+  const outputs = [bundledMain, checksumsFile, docsFile, manualFile, sbomFile]
+  const inputs = [...sourceFolders.map(newestSourceMs), newestPageMs(), ...settings.map(modifiedMs)]
+  return outputs.every((path) => existsSync(inRoot(path))) && inputs.every((ms) => ms <= builtMs)
 }
 
 /** Bundles the output of `tsc -b` when that is newer; true when it succeeded. */
@@ -102,9 +108,13 @@ export const bundleIfStale = () => {
   return true
 }
 
+/** Renders the documentation when a page is newer; true when it succeeded. */
+export const renderDocsIfStale = () =>
+  modifiedMs(docsFile) > newestPageMs() || run(process.execPath, [inRoot(docsBuilder)])
+
 /**
- * Runs `tsc -b` for a project, bundles the result, and writes what it consists of; true when all
- * succeeded.
+ * Runs `tsc -b` for a project, bundles the result, renders the documentation, and writes what the
+ * program consists of; true when all succeeded.
  */
 export const build = (project) => {
   const startedAt = new Date()
@@ -112,7 +122,7 @@ export const build = (project) => {
     return false
   }
   mkdirSync(inRoot("dist"), { recursive: true })
-  if (!bundleIfStale()) return false
+  if (!bundleIfStale() || !renderDocsIfStale()) return false
   writeSbom()
   if (!run(process.execPath, [inRoot("deploy/manual.mjs")])) return false
   writeFileSync(inRoot(builtMark), "")

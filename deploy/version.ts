@@ -1,4 +1,4 @@
-/** The version of this program. */
+/** The version of this program, and the folder of its package. */
 import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -6,15 +6,18 @@ import { fileURLToPath } from "node:url"
 
 const Manifest = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 
-const manifestAbove = (folder: string): string => {
-  const manifest = join(folder, "package.json")
-  if (existsSync(manifest)) return manifest
+/** The nearest folder from here upwards with a package.json. */
+const packageAbove = (folder: string): string => {
+  if (existsSync(join(folder, "package.json"))) return folder
   const parent = dirname(folder)
   if (parent === folder) throw new Error("package.json of restante is missing")
-  return manifestAbove(parent)
+  return packageAbove(parent)
 }
 
-/** The version in package.json, which is above this file in the sources and in dist. */
+/** The folder of package.json, which is above this file in the sources and in dist. */
+export const packageFolder: string = packageAbove(dirname(fileURLToPath(import.meta.url)))
+
+/** The version in package.json. */
 export const version: string = Schema.decodeUnknownSync(Manifest)(
-  readFileSync(manifestAbove(dirname(fileURLToPath(import.meta.url))), "utf8")
+  readFileSync(join(packageFolder, "package.json"), "utf8")
 ).version

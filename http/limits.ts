@@ -236,33 +236,6 @@ export const overloadedRetrySeconds = 1
 
 export const quarantinedRetrySeconds = 60
 
-const assertRelation = (relation: boolean, name: string): void => {
-  if (!relation) throw new Error(`http/limits.ts: ${name} does not hold`)
-}
-
-assertRelation(pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax")
-
-assertRelation(
-  pathCharsMax + acceptCharsMax < headerBlockBytesMax,
-  "path and Accept fit the header block"
-)
-
-assertRelation(
-  eventHeartbeatMs < longPollSecondsMax * 1000,
-  "heartbeat is shorter than a long poll"
-)
-
-assertRelation(
-  networkBodiesBytesMax < spilledMemoryBytesMax / 2 && uploadTurnBytesMax < spilledBytesMax / 2,
-  "files take more of one network than memory does, and more than one turn"
-)
-
-assertRelation(
-  storedFactorMax * defaultDocumentLimits.documentBytesMax + storedHeaderBytesMax <=
-    storedValueBytesMax,
-  "every store takes a notification of the default limits"
-)
-
 /** Clients of each kind that the page of limits shows, and those among which it finds them. */
 export const busiestShownMax = 20
 
@@ -553,13 +526,6 @@ export const claimedRolesMax = 1_000
 /** Largest tolerance for the issuer's clock. */
 export const clockToleranceMaxMs = 5 * 60_000
 
-assertRelation(
-  keysPauseMs < keysFreshMs,
-  "the pause between fetches is shorter than keys are fresh"
-)
-
-assertRelation(keysFreshMs < keysStaleMs, "keys are fetched again before they become stale")
-
 /* Queries, and the tables that they read. */
 
 /** Conditions of one query, and levels of their nesting. */
@@ -622,11 +588,6 @@ export const turnRows = 1_000
 
 /** Conditions that one query compares with rows in one turn of the event loop. */
 export const turnComparisonsMax = 20_000
-
-assertRelation(
-  conditionNodesMax < turnComparisonsMax / spareRows,
-  "a turn tests some rows with the most conditions"
-)
 
 /** Rows, and characters, of one block of cached rows. */
 export const blockRows = 128
@@ -790,3 +751,38 @@ export const inspectedReadsMax = 4
 
 /** Characters that it shows of an item. */
 export const inspectedItemCharsMax = 4 * 1024
+
+/* The documentation. */
+
+/** Characters of a search, and the terms of it that count. */
+export const docsQueryCharsMax = 200
+export const docsTermsMax = 8
+
+/** Places that a search shows. */
+export const docsMatchesMax = 50
+
+/** What must hold between bounds, in words. */
+const relations: ReadonlyArray<readonly [holds: boolean, relation: string]> = [
+  [pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax"],
+  [pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block"],
+  [eventHeartbeatMs < longPollSecondsMax * 1000, "heartbeat is shorter than a long poll"],
+  [
+    networkBodiesBytesMax < spilledMemoryBytesMax / 2 && uploadTurnBytesMax < spilledBytesMax / 2,
+    "files take more of one network than memory does, and more than one turn"
+  ],
+  [
+    storedFactorMax * defaultDocumentLimits.documentBytesMax + storedHeaderBytesMax <=
+      storedValueBytesMax,
+    "every store takes a notification of the default limits"
+  ],
+  [keysPauseMs < keysFreshMs, "the pause between fetches is shorter than keys are fresh"],
+  [keysFreshMs < keysStaleMs, "keys are fetched again before they become stale"],
+  [
+    conditionNodesMax < turnComparisonsMax / spareRows,
+    "a turn tests some rows with the most conditions"
+  ]
+]
+
+for (const [holds, relation] of relations) {
+  if (!holds) throw new Error(`http/limits.ts: ${relation} does not hold`)
+}

@@ -10,6 +10,7 @@ import { cabinetResource } from "./resources/cabinets/index.ts"
 import { clusterResource } from "./resources/cluster/index.ts"
 import { contentResource } from "./resources/content/index.ts"
 import { customerResource } from "./resources/customers/index.ts"
+import { documentationResource } from "./resources/documentation/index.ts"
 import { homeResource } from "./resources/home/index.ts"
 import { limitUsageResource } from "./resources/limit-usage/index.ts"
 import { mailboxResource } from "./resources/mailboxes/index.ts"
@@ -29,6 +30,7 @@ export const openapiDocument = (service: ServiceDescription): DocumentPart =>
 
 const resourcesOf = (service: ServiceDescription): ReadonlyArray<ResourceDefinition> => [
   homeResource(openapiDocument),
+  documentationResource(openapiDocument),
   contentResource,
   mailboxResource(service),
   registrationResource,

@@ -21,6 +21,7 @@ import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
 import { behaviorsOf, outboundOf } from "../behaviors.ts"
+import { documentation } from "../documentation.ts"
 import { keyringOfNode, type SecretKeyUnusable, serviceKeyOf } from "../secret-key/index.ts"
 import { adminTokenOf, baseUrlOf, isSecretSetting, type LoadedSettings, type NodeSettings,
   resolvedOn, type ResolvedSetting, storageLocation } from "../settings/index.ts"
@@ -230,6 +231,7 @@ const makeService = Effect.fnUntraced(function*(
     records,
     usage,
     documentParser: new DocumentParser(settings),
+    documentation: documentation(),
     rowCaches: new RowCaches(records),
     blocks: new BlockList(records),
     auditRefusals: new RefusalCounter(),

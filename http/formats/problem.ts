@@ -116,7 +116,7 @@ const withoutDialog = (fields: HeaderFields): HeaderFields =>
 
 /** What the user can do after a problem: sign in, submit the form again, or begin again. */
 const formsAfter = (
-  { form }: ProblemDocument,
+  { form, slug }: ProblemDocument,
   { returnPath }: PageReader,
   isSignIn: boolean
 ): Html => {
@@ -126,7 +126,11 @@ const formsAfter = (
 `
     return form.isSignIn === true ? form.markup : html`${signIn}${form.markup}`
   }
-  return form?.markup ?? html`<p>${link("/", "To the start page")}</p>`
+  if (form !== undefined) return form.markup
+  const start = link("/", "To the start page")
+  return slug === "not-found"
+    ? html`<p>${start}, or ${link("/docs", "search the documentation")}.</p>`
+    : html`<p>${start}</p>`
 }
 
 /** The text of a problem's page. */

@@ -5,6 +5,7 @@ import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsAp
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
+import type { Documentation } from "../documentation/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { NodeHistory } from "../history/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
@@ -55,6 +56,8 @@ export interface Service {
   /** What owners have stored, and their quotas. */
   readonly usage: UsageLedger
   readonly documentParser: DocumentParser
+  /** The pages of `/docs`. */
+  readonly documentation: Documentation
   /** Rows of `records` in this node's memory. */
   readonly rowCaches: RowCaches
   /** The name of the storage engine, for people. */

@@ -41,10 +41,11 @@ it("has the command, whose time is reported", () => {
   console.log(`restante --version: ${times[versionRuns / 2]?.toFixed(0)} ms, median of 20`)
 })
 
-it("serves, and has the client", async () => {
+it("serves, with its documentation, and has the client", async () => {
   const script = [join(folder, "node_modules/restante/dist/bin/restante.js"), "serve"]
   const service = await start({ script })
   expectStatus(await send(service.url, "/"), 200)
+  expectStatus(await send(service.url, "/docs/quick-start"), 200)
   const program = "import { connect } from \"restante/client\"; console.log(typeof connect)"
   expect(inFolder(process.execPath, "--input-type=module", "--eval", program)).toBe("function\n")
   await service.stop()

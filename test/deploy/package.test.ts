@@ -23,9 +23,12 @@ beforeAll(() => {
   files = report?.files.map(({ path }) => path) ?? []
 }, packedWithinMs)
 
-it("has the program, the client, and every page that its README links to", () => {
+it("has the program, its documentation, the client, and all pages that its README links to", () => {
   expect(files).toEqual(
-    expect.arrayContaining(["dist/bin/restante.js", "dist/client/index.d.ts", manual])
+    expect.arrayContaining([
+      ...["dist/bin/restante.js", "dist/client/index.d.ts", "dist/docs/site.json"],
+      manual
+    ])
   )
   const text = readFileSync(join(root, "README.md"), "utf8")
   const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, path = ""]) => path)

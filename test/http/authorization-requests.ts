@@ -300,6 +300,14 @@ export class AuthorizationRequests {
         return this.receipt(owner)
       case "/customers/{customer}":
         return this.createdPath(owner, "/customers", { body: customer })
+      case "/docs/{page}":
+        return "/docs/quick-start"
+      case "/docs/api/{resource}":
+        return "/docs/api/mailboxes"
+      case "/docs/how-to/{page}":
+        return "/docs/how-to/recipes"
+      case "/docs/reference/{page}":
+        return "/docs/reference/settings"
       case "/loads/{load}":
         return this.createdPath(owner, "/customers", bodies["PUT /customers"] ?? {}, "PUT")
       case "/mailboxes/{mailbox}":

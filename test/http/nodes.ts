@@ -28,6 +28,7 @@ import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage,
   System } from "../../runtime/index.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "../actors/dependencies.ts"
 import type { Backend } from "./backends.ts"
+import { testDocumentation } from "./documentation-site.ts"
 
 /** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
 const schedule = [0, 50, 50, 100, 100]
@@ -70,6 +71,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
+  readonly documentation?: Service["documentation"]
   readonly rowScans?: { readonly totalMax?: number; readonly perNetworkMax?: number }
   readonly openAnswers?: {
     readonly totalMax?: number
@@ -197,6 +199,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     records,
     usage: await runtime.runPromise(Effect.service(Usage)),
     documentParser: new DocumentParser(defaultDocumentLimits),
+    documentation: settings.documentation ?? testDocumentation(),
     rowCaches: new RowCaches(records),
     remoteReader: new RemoteReader({
       forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),

@@ -9,6 +9,7 @@ import { handleCall } from "../../http/app.ts"
 import { CredentialCache, identityOf, type IdSource,
   randomIds } from "../../http/auth/credentials/index.ts"
 import type { Issuer } from "../../http/auth/issuer/index.ts"
+import { Documentation } from "../../http/documentation/index.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { NodeHistory } from "../../http/history/node-history.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
@@ -117,6 +118,7 @@ export const serviceOf = (
   records,
   usage,
   documentParser,
+  documentation: new Documentation(() => Promise.resolve(undefined)),
   rowCaches: new RowCaches(records),
   engine: "simulated",
   blocks: new BlockList(records),

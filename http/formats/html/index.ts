@@ -7,8 +7,8 @@ export { type PageLink, renderPage } from "./layout.ts"
 export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, statusBadge,
   type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
 export { chipsScript, chipsScriptPath, iconPath, listScript, listScriptPath, liveScript,
-  liveScriptPath, notifyScript, notifyScriptPath, pageScript,
+  liveScriptPath, notifyScript, notifyScriptPath, pageScript, searchScript, searchScriptPath,
   serviceWorker } from "./scripts/index.ts"
 export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"
-export { attribute, type Html, html, link, nothing } from "./template.ts"
+export { attribute, type Html, html, link, nothing, raw } from "./template.ts"

@@ -64,6 +64,7 @@ const service: ReadonlyArray<Entry> = [
   ["/reports", "Reports", "/blocks"],
   ["/cluster", "Cluster"],
   ["/problems", "Problems"],
+  ["/docs", "Documentation"],
   ["/openapi.json", "OpenAPI"]
 ]
 

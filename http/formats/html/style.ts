@@ -200,6 +200,35 @@ summary{cursor:pointer;padding:.5rem 0;font-weight:600;width:fit-content}
 summary:hover{color:var(--accent)}
 `
 
+/** The documentation: the list of all pages, colors of code, and those of pictures. */
+const documentation = `.docs nav ul{display:block}.docs article h3{margin-top:1.5rem}
+.docs section,.docs article{margin-bottom:2rem}
+.contents p{margin:.9rem 0 .1rem;font-size:.875rem;color:var(--quiet)}
+.contents a{padding:.15rem 0}.contents a:not(:hover){text-decoration:none}
+.contents a[aria-current]{font-weight:650;color:var(--ink)}
+.toc .inner{padding-left:1rem}.source{color:var(--quiet);font-size:.875rem}
+@media(min-width:56rem){.docs{display:grid;grid-template-columns:minmax(0,1fr) 14rem;gap:0 2.5rem}
+.contents{position:sticky;top:1rem;max-height:calc(100vh - 2rem);overflow-y:auto;align-self:start;
+border-left:1px solid var(--line);padding-left:1rem}}
+mark{background:none;color:var(--accent);font-weight:650}
+.hljs-comment,.hljs-meta,.hljs-quote,.hljs-punctuation{color:var(--quiet)}
+.hljs-keyword,.hljs-name,.hljs-tag,.hljs-section,.hljs-selector-tag{color:var(--accent)}
+.hljs-string,.hljs-regexp,.hljs-addition{color:var(--good)}
+.hljs-number,.hljs-literal,.hljs-attr,.hljs-attribute,.hljs-variable{color:var(--wait)}
+#found-count:empty{margin:0}.drawing{display:block;overflow-x:auto}
+.picture{display:block;width:100%;min-width:40rem;height:auto}
+.picture text{fill:var(--ink)}.picture .q{fill:var(--quiet);font-size:12px}
+.picture .n{fill:var(--good);font-weight:600}.picture .h{fill:var(--quiet)}
+.picture .l{stroke:var(--quiet);fill:none;stroke-width:1.5}
+.picture .f{stroke:var(--good);stroke-width:3}
+.picture .box,.picture .g{fill:var(--raised);stroke:var(--quiet)}
+.picture .g,.picture .d{stroke-dasharray:4 3}
+.picture .own,.picture .b{fill:var(--field);stroke:var(--good)}
+.picture .a{fill:var(--field);stroke:var(--accent)}
+.picture .bad{fill:var(--field);stroke:var(--bad)}
+.picture .before{fill:var(--bad);opacity:.12}.picture .after{fill:var(--good);opacity:.12}
+`
+
 const others = `@media(prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media(forced-colors:active){.badge,.entries>li,fieldset{border-color:CanvasText}}
 @media print{:root,:root[data-theme]{color-scheme:light}body{color:#000;background:#fff}
@@ -208,4 +237,5 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = colors + text + frame + lists + tables + charts + forms + others
+export const stylesheet = colors + text + frame + lists + tables + charts + forms + documentation +
+  others

@@ -48,6 +48,9 @@ const repeatables: NamesByParent = {
   "audit-chain": ["item"],
   changed: ["notification"],
   query: ["where", "all", "any", "not"],
+  documentation: ["page", "match"],
+  document: ["part"],
+  "api-reference": ["operation"],
   all: ["where", "all", "any", "not"],
   any: ["where", "all", "any", "not"],
   not: ["where", "all", "any", "not"]

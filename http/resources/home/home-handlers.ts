@@ -29,6 +29,7 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["limits", "/limits", "Who uses most of the limits, for the role admin"],
   ["settings", "/settings", "The settings of this node, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"],
+  ["help", "/docs", "The documentation: GET with q searches it"],
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]
 
@@ -54,6 +55,9 @@ ${tour(service, mailbox)}
     &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
   &lt;/item&gt;&lt;/notification&gt;'</pre>
 <ul>
+<li>${link("/docs", "The documentation")}: guides, recipes, the protocol, and ${
+    link("/docs/api", "every operation")
+  }</li>
 <li>${link("/openapi.json", "All of it for programs")}: OpenAPI 3.1, with every answer</li>
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
 <li>Feeds: a mailbox and a cabinet are Atom and RSS, at their address with

@@ -1,7 +1,7 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { chipsScript, iconPath, listScript, liveScript, notifyScript, pageScript, serviceWorker,
-  stylesheet } from "../../formats/html/index.ts"
+import { chipsScript, iconPath, listScript, liveScript, notifyScript, pageScript, searchScript,
+  serviceWorker, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
   text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
@@ -164,6 +164,11 @@ export const fileOperations: ResourceDefinition["operations"] = {
     "getNotifyScript",
     "Reads the script that registers a browser",
     notifyScript
+  ),
+  "GET /search.js": scriptOperation(
+    "getSearchScript",
+    "Reads the script of a search",
+    searchScript
   ),
   "GET /service-worker.js": scriptOperation(
     "getServiceWorker",

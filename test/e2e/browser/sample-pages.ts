@@ -181,6 +181,14 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   samplePage("limits", "/limits"),
   samplePage("settings", "/settings"),
   samplePage("problems", "/problems"),
+  samplePage("docs", "/docs"),
+  samplePage("docs-concepts", "/docs/concepts"),
+  samplePage("docs-recipes", "/docs/how-to/recipes"),
+  samplePage("docs-settings", "/docs/reference/settings"),
+  samplePage("docs-search", "/docs?q=push+registration"),
+  samplePage("docs-search-empty", "/docs?q=xyzzy"),
+  samplePage("docs-api", "/docs/api"),
+  samplePage("docs-api-registrations", "/docs/api/registrations"),
   samplePage("not-found", "/nothing/here", 404),
   samplePage("malformed", "/customers?agemin=old", 400)
 ]

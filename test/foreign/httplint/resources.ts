@@ -47,6 +47,10 @@ export const exampleTemplates = [
   "/loads/{load}",
   "/queries/{query}",
   "/problems/{slug}",
+  "/docs/{page}",
+  "/docs/how-to/{page}",
+  "/docs/reference/{page}",
+  "/docs/api/{resource}",
   "/cluster/actors/{kind}",
   "/cluster/actors/{kind}/{id}",
   "/cluster/quarantine/{kind}/{id}"
@@ -186,6 +190,10 @@ export const makeResources = async (recorder: Recorder): Promise<Examples> => {
     "/outgoing/{account}": "/outgoing/admin",
     "/outgoing/{account}/{notification}": await maker.create("POST", "/outgoing/admin", to),
     "/problems/{slug}": "/problems/not-found",
+    "/docs/{page}": "/docs/quick-start",
+    "/docs/how-to/{page}": "/docs/how-to/recipes",
+    "/docs/reference/{page}": "/docs/reference/settings",
+    "/docs/api/{resource}": "/docs/api/mailboxes",
     "/cluster/actors/{kind}": "/cluster/actors/account",
     "/cluster/actors/{kind}/{id}": "/cluster/actors/account/admin",
     // No actor is in quarantine: 404.

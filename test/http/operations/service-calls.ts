@@ -12,12 +12,17 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/.well-known/security.txt")
   await reads("/livez", "/readyz")
   await asks("GET /metrics", { path: "/metrics", isElsewhere: true, isClosed: true })
-  await reads("/page.js", "/live.js", "/list.js", "/chips.js", "/notify.js")
+  await reads("/page.js", "/live.js", "/list.js", "/chips.js", "/notify.js", "/search.js")
   await reads("/service-worker.js", "/manifest.webmanifest", "/icon.png")
   await asks("GET /archive", { path: "/archive" })
   await asks("GET /limits", { path: "/limits" })
   await asks("GET /settings", { path: "/settings" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
+  await reads("/docs", "/docs/api")
+  await asks("GET /docs/{page}", { path: "/docs/quick-start", basic: undefined })
+  await asks("GET /docs/how-to/{page}", { path: "/docs/how-to/recipes", basic: undefined })
+  await asks("GET /docs/reference/{page}", { path: "/docs/reference/settings", basic: undefined })
+  await asks("GET /docs/api/{resource}", { path: "/docs/api/mailboxes", basic: undefined })
 }
 
 /** Accounts and tokens. */

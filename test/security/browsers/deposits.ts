@@ -430,6 +430,13 @@ export class Depositor {
     this.show("/", `/?mailbox=${text}`)
     this.show("/problems", "/problems")
     this.show("/problems/{slug}", "/problems/gone")
+    const sought = encodeURIComponent(this.marks.of("search of the documentation").text(200))
+    this.show("/docs", `/docs?q=${sought}`)
+    this.show("/docs/api", "/docs/api")
+    this.show("/docs/api/{resource}", "/docs/api/mailboxes")
+    this.show("/docs/{page}", "/docs/quick-start")
+    this.show("/docs/how-to/{page}", "/docs/how-to/recipes")
+    this.show("/docs/reference/{page}", "/docs/reference/settings")
     this.show("/cluster/actors/{kind}", "/cluster/actors/mailbox")
     this.show("/cluster/actors/{kind}/{id}", "/cluster/actors/mailbox/hostile")
     for (
@@ -442,6 +449,7 @@ export class Depositor {
         "/list.js",
         "/chips.js",
         "/notify.js",
+        "/search.js",
         "/service-worker.js",
         "/manifest.webmanifest",
         "/icon.png",

@@ -1,0 +1,2 @@
+/** The documentation of the service, and the API reference. */
+export { documentationResource } from "./documentation-resource.ts"
