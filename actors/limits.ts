@@ -438,6 +438,11 @@ export const entryRemovalRetryMs = 60_000
 /** What a content counts beside its bytes: its records. */
 export const contentOverheadBytes = 1024
 
+/** What a node counts at once for small records of one network, and the networks it remembers. */
+export const prepaidBlockBytes = 16 * contentOverheadBytes
+
+export const prepaidNetworksMax = 10_000
+
 /** Bodies that are being stored for one content. */
 export const reservationsMax = 8
 

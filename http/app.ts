@@ -14,6 +14,7 @@ import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFail
   hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer, readBody,
   readKeyedRequest, renderFailure, renderView, type ResourceHandler, type Route, runOnce,
   type Service, streamError, tooManyOpen } from "./pipeline/index.ts"
+import { chargePrepaid } from "./resources/content/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   type RequestHeaders, streamBody } from "./wire/index.ts"
@@ -156,7 +157,7 @@ const handleOnce = Effect.fnUntraced(function*(
   service: Service,
   handler: ResourceHandler,
   call: Call
-): Effect.fn.Return<PlainAnswer, HandlerFailure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
   // The handler's own check counts wrong credentials.
@@ -166,6 +167,8 @@ const handleOnce = Effect.fnUntraced(function*(
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
   const keyed = yield* readKeyedRequest(service, request, owner, beside)
+  // A stranger could fill the disk with keys of what stores nothing else, below its floor too.
+  if (handler.isUnkeyed === true && !owner.hasAccount) return yield* handler.handle(call)
   const { fingerprintOf, hash, idsFor } = keyed
   if (handler.authorize !== undefined) yield* handler.authorize(call)
   // A body that did not arrive uses no key: its repetition has another fingerprint.
@@ -181,7 +184,10 @@ const handleOnce = Effect.fnUntraced(function*(
       throw new Error("a request with an Idempotency-Key was answered with a stream")
     })
   const drain = isStream ? drainBody(body) : Effect.void
-  return yield* runOnce(service, keyed, { drain, fingerprint, knownFingerprint, run })
+  // Each removal has content that was counted, and must work when there is no more room.
+  const isCharged = !owner.hasAccount && handler.storesForAnyone === true
+  const charge = isCharged ? (bytes: number) => chargePrepaid(service, call, bytes) : undefined
+  return yield* runOnce(service, keyed, { charge, drain, fingerprint, knownFingerprint, run })
 })
 
 class Application {

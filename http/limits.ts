@@ -256,6 +256,9 @@ export const idempotencyKeyCharsMax = 255
 /** Characters of an Idempotency-Key without an account: 128 random bits as base64url. */
 export const anonymousKeyCharsMin = 22
 
+/** What a key counts for the network of a client without an account; a longer answer, more. */
+export const keyRecordBytes = contentOverheadBytes
+
 /** The pauses before each further try to end an attempt whose store failed. */
 export const endingPausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
 
@@ -322,8 +325,7 @@ export const searchScannedCharsMax = 16 * 1024 * 1024
 /**
  * Stored characters of the notifications on one page of a mailbox or a cabinet, or of the receipts
  * on one page; the first is on it whatever its length. A reader must not need the memory for a
- * hundred of the largest that
- * strangers deposit: as JSON one character can take a hundred bytes.
+ * hundred of the largest that strangers deposit: as JSON one character can take a hundred bytes.
  */
 export const pageCharsMax = 1024 * 1024
 

@@ -45,8 +45,18 @@ const handlerOf = (
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { authorize, body, contentOrigin, direct, form, handle, keyBeside, needs, scopes } =
-    routed.operation
+  const {
+    authorize,
+    body,
+    contentOrigin,
+    direct,
+    form,
+    handle,
+    isUnkeyed,
+    keyBeside,
+    needs,
+    scopes
+  } = routed.operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -60,6 +70,7 @@ const handlerOf = (
       : { documentFault: (root) => documentFault(schema, schemas, root) },
     ...scopes === undefined ? {} : { access: { scopes, isOptional: needs === "message" } },
     ...contentOrigin === undefined ? {} : { contentOrigin },
+    ...isUnkeyed === undefined ? {} : { isUnkeyed },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...authorize === undefined ? {} : { authorize: authorize(service) },
     ...needs === "account" || needs === "role" ? { needsAccount: true } : {},

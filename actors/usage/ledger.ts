@@ -18,6 +18,7 @@ import { logFailure, type RecordChange, type RecordsApi, type StorageFailure,
 import { largestPage, largestScannedMax, largestShownMax, ledgerAttemptsMax, ledgerGroupMax,
   ledgerRetryMs, usageShownMs } from "../limits.ts"
 import { cursorOf, timeInKey } from "../record-keys.ts"
+import { PrepaidBlocks } from "./prepaid.ts"
 import { applyChange, networkKey, ownerKey, type Reservation, type UsageChange, type UsageDraft,
   type UsageEntry, type UsageLimits, type UsageReply, type UsageTotal } from "./usage.ts"
 
@@ -141,6 +142,9 @@ export class UsageLedger {
       this.waiting.push(own)
       return this.oneGroup.withPermit(Effect.suspend(() => this.write(own)))
     })
+
+  /** What small records of clients without an account count, in blocks. */
+  readonly prepaid = new PrepaidBlocks(this.submit)
 
   /** What all contents of an account count, or those of anonymous clients. */
   readonly total = (owner: string | undefined): Effect.Effect<UsageTotal, StorageFailure> =>

@@ -236,19 +236,19 @@ export const keyOwnerOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<KeyOwner, HandlerFailure> {
   const { identity } = call
   const account = yield* authenticateBy(service, call)
-  const anonymousOwner: KeyOwner = { scope: undefined, credentials: "" }
+  const anonymousOwner: KeyOwner = { scope: undefined, credentials: "", hasAccount: false }
   // `authenticate` has refused one that cannot be read.
   if (identity._tag === "Anonymous" || identity._tag === "Unreadable") return anonymousOwner
   if (identity._tag === "Browser") {
     const credentials = `session ${identity.session.sessionHash}`
     return account === undefined
       ? anonymousOwner
-      : { scope: `account ${account.name}`, credentials }
+      : { scope: `account ${account.name}`, credentials, hasAccount: true }
   }
   const token = identity._tag === "Bearer" ? identity.token : identity.password
   if (account === undefined) {
     const credentials = secretHash(`${identity._tag === "Basic" ? identity.user : ""}\n${token}`)
-    return { scope: `credentials ${credentials}`, credentials }
+    return { scope: `credentials ${credentials}`, credentials, hasAccount: false }
   }
   const { isFederated, name, rights, roles } = account
   const words = scopeWords(rights).join(" ")
@@ -256,6 +256,7 @@ export const keyOwnerOf = Effect.fnUntraced(function*(
     scope: `account ${name}`,
     credentials: isFederated === true
       ? `roles ${roles.join(" ")} scope ${words}`
-      : secretHash(token)
+      : secretHash(token),
+    hasAccount: true
   }
 })

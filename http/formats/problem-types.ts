@@ -187,9 +187,9 @@ export const problemTypes = {
     507,
     "A quota is used up",
     "The content of the account, of all clients without an account, or of your network today (with "
-      + "its sessions and queries) would take more than it may; or the unread notifications of "
-      + "such clients in a mailbox would. "
-      + "Nothing was stored. The detail says which, and what to do."
+      + "its sessions, queries and keys) would take more than it may; or the unread notifications "
+      + "of such clients in a mailbox would. Nothing was stored. The detail says which, and "
+      + "what to do."
   ),
   "storage-full": type(
     507,

@@ -135,6 +135,8 @@ export interface ResourceHandler {
   readonly needsAccount?: boolean
   /** Whether the request may store something without an account; see `rates/disk-floor.ts`. */
   readonly storesForAnyone?: boolean
+  /** See {@link Operation}. */
+  readonly isUnkeyed?: boolean
   /**
    * Checks the caller's right before an answer is repeated, where no account has it by itself, and
    * counts wrong credentials.

@@ -11,9 +11,10 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync,
 import type { EarlierDeposit, IdempotencyMessage,
   IdempotencyReply } from "../../actors/idempotency/index.ts"
 import { idempotencyKind } from "../../actors/index.ts"
-import { type Address, address, isActorId } from "../../runtime/index.ts"
+import { type Address, address, isActorId, isRefusal, type Variant } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
-import { anonymousKeyCharsMin, endingPausesMs, idempotencyKeyCharsMax } from "../limits.ts"
+import { anonymousKeyCharsMin, endingPausesMs, idempotencyKeyCharsMax,
+  keyRecordBytes } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { PlainAnswer } from "./call.ts"
 import { type HandlerFailure, httpError } from "./http-error.ts"
@@ -57,6 +58,7 @@ export interface KeyOwner {
   readonly scope: string | undefined
   /** Identifies the credentials that the answer's secrets are for; "" for an anonymous client. */
   readonly credentials: string
+  readonly hasAccount: boolean
 }
 
 /**
@@ -159,13 +161,15 @@ const askKey = (service: Service, { address }: KeyedRequest, message: Idempotenc
 /**
  * Ends an attempt without an answer to keep. The store that failed the request may fail this too:
  * then it is repeated in the background, so that the key is not held longer than the fault lasts.
+ * `ended` runs once the key has certainly ended it.
  */
 const endAttempt = (
   service: Service,
   keyed: KeyedRequest,
-  message: IdempotencyMessage
+  message: IdempotencyMessage,
+  ended: () => void = () => {}
 ): Effect.Effect<void> => {
-  const ending = askKey(service, keyed, message)
+  const ending = Effect.tap(askKey(service, keyed, message), () => Effect.sync(ended))
   // The first success ends the loop.
   const repeating = Effect.forEach(
     endingPausesMs,
@@ -186,7 +190,18 @@ export interface KeyedHandling {
   /** Reads the rest of the body of a repetition, which is answered without running. */
   readonly drain: Effect.Effect<void, HandlerFailure>
   readonly run: (earlier: EarlierDeposit | undefined) => Effect.Effect<PlainAnswer, HandlerFailure>
+  /** Counts what the key stores for a client without an account; fails with 507. */
+  readonly charge?: ((bytes: number) => Effect.Effect<KeyCharge, HandlerFailure>) | undefined
 }
+
+/** Bytes that were counted for a client. */
+export interface KeyCharge {
+  /** They were certainly not stored. */
+  readonly giveBack: () => void
+}
+
+/** Nothing is counted. */
+export const noCharge: KeyCharge = { giveBack: () => {} }
 
 /**
  * Whether a request that failed so has certainly changed nothing. A failure of the service leaves
@@ -210,23 +225,72 @@ const mayHaveBegun = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   )
 
 /**
+ * Counts the record of a key. A key that has one needs no more room: it was counted. Only such a
+ * key refuses the end of an attempt that has not begun.
+ */
+const chargeRecord = (
+  service: Service,
+  keyed: KeyedRequest,
+  { charge }: KeyedHandling
+): Effect.Effect<KeyCharge, HandlerFailure> => {
+  if (charge === undefined) return Effect.succeed(noCharge)
+  const probe: IdempotencyMessage = { _tag: "Abandon", attempt: keyed.attempt }
+  return Effect.catchTag(
+    charge(keyRecordBytes),
+    "HttpError",
+    (failure) =>
+      Effect.flatMap(
+        askOrRefusal<IdempotencyReply>(service, keyed.address, probe),
+        (reply) => isRefusal(reply) ? Effect.succeed(noCharge) : Effect.fail(failure)
+      )
+  )
+}
+
+/** The reply to a new attempt. Only the first one of a key has stored a record for its charge. */
+const beginAttempt = Effect.fnUntraced(function*(
+  service: Service,
+  keyed: KeyedRequest,
+  fingerprint: string | undefined,
+  { giveBack }: KeyCharge
+): Effect.fn.Return<IdempotencyReply, HandlerFailure> {
+  const { attempt } = keyed
+  const known = fingerprint === undefined ? {} : { fingerprint }
+  // This attempt never runs. If the store keeps its `Begin` after the `Abandon`, the attempt holds
+  // the key until `idempotencyAttemptMaxMs` have passed.
+  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
+  const begun = yield* Effect.onError(
+    askKey(service, keyed, { _tag: "Begin", attempt, ...known }),
+    (cause) => mayHaveBegun(cause) ? Effect.forkDetach(abandon) : Effect.sync(giveBack)
+  )
+  if (begun._tag !== "Proceed" || begun.earlier !== undefined) giveBack()
+  return begun
+})
+
+/** Stores the answer; beyond `keyRecordBytes` it counts for a client without an account. */
+const complete = (
+  service: Service,
+  keyed: KeyedRequest,
+  { charge }: KeyedHandling,
+  done: Variant<IdempotencyMessage, "Complete">
+): Effect.Effect<unknown, HandlerFailure> => {
+  const storing = askOrRefusal<IdempotencyReply>(service, keyed.address, done)
+  const bytes = done.sealed.length - keyRecordBytes
+  return charge === undefined || bytes <= 0 ? storing : Effect.andThen(charge(bytes), storing)
+}
+
+/**
  * Runs a request once for its key. Fails with 409 while another attempt runs and with 422 if the
  * key was used with another request. A request that was refused frees its key.
  */
 export const runOnce = Effect.fnUntraced(function*(
   service: Service,
   keyed: KeyedRequest,
-  { drain, fingerprint, knownFingerprint, run }: KeyedHandling
+  handling: KeyedHandling
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { attempt } = keyed
-  const known = knownFingerprint === undefined ? {} : { fingerprint: knownFingerprint }
-  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
-  // This attempt never runs. If the store keeps its `Begin` after the `Abandon`, the attempt holds
-  // the key until `idempotencyAttemptMaxMs` have passed.
-  const begun = yield* Effect.onError(
-    askKey(service, keyed, { _tag: "Begin", attempt, ...known }),
-    (cause) => mayHaveBegun(cause) ? Effect.forkDetach(abandon) : Effect.void
-  )
+  const { drain, fingerprint, knownFingerprint, run } = handling
+  const charged = yield* chargeRecord(service, keyed, handling)
+  const begun = yield* beginAttempt(service, keyed, knownFingerprint, charged)
   if (begun._tag === "InProgress") {
     return yield* httpError("conflict", "another request with this Idempotency-Key is running", [
       ["Retry-After", "1"]
@@ -238,8 +302,11 @@ export const runOnce = Effect.fnUntraced(function*(
     if (fingerprint() !== begun.fingerprint) return yield* otherRequest
     return unseal(keyed, begun.sealed) ?? (yield* othersSecrets)
   }
-  const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
   const { earlier } = expectReply(begun, "Proceed")
+  const known = knownFingerprint === undefined ? {} : { fingerprint: knownFingerprint }
+  const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
+  const giveBack = earlier === undefined ? charged.giveBack : noCharge.giveBack
+  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt }, giveBack)
   const answer = yield* Effect.onError(
     run(earlier),
     (cause) => wasRefused(cause) ? abandon : interrupt
@@ -249,15 +316,11 @@ export const runOnce = Effect.fnUntraced(function*(
     return answer
   }
   const request = { attempt, fingerprint: fingerprint() }
-  const done: IdempotencyMessage = {
-    _tag: "Complete",
-    ...request,
-    sealed: seal(keyed, answer)
-  }
+  const done = { _tag: "Complete", ...request, sealed: seal(keyed, answer) } as const
   // The actor refuses if another attempt replaced this slow one; both created the same. If the
   // answer cannot be stored, as one that is too large, a repetition finds what was created.
   const completed = Effect.onError(
-    askOrRefusal<IdempotencyReply>(service, keyed.address, done),
+    complete(service, keyed, handling, done),
     () => endAttempt(service, keyed, { _tag: "Interrupt", ...request })
   )
   yield* Effect.ignore(completed)

@@ -8,7 +8,7 @@ export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpErr
   insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, tooManyOpen,
   unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
-export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,
+export { type KeyCharge, hasIdempotencyKey, type KeyOwner, noCharge, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, type LiveSource, longPoll,
   longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"

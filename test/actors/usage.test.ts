@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { array, assert, asyncProperty, constantFrom, integer, nat, record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { contentOverheadBytes, reservationsMax } from "../../actors/limits.ts"
+import { contentOverheadBytes, prepaidBlockBytes, reservationsMax } from "../../actors/limits.ts"
 import { contentListingTable, reservationsTable, UsageLedger } from "../../actors/usage/ledger.ts"
 import { networkKey, type StoredUsage, type UsageChange,
   type UsageLimits } from "../../actors/usage/usage.ts"
@@ -103,6 +103,24 @@ describe("a reservation", () => {
     if (later._tag !== "Reserve") throw new Error("it is a reservation")
     const reservation = { ...later.reservation, network: tomorrow }
     expect(await run(ledger.submit({ ...later, reservation }))).toEqual({ _tag: "Counted" })
+  })
+
+  it("counts small records of a network in blocks, and near its quota one by one", async () => {
+    const ledger = new UsageLedger(await openRecords(), limits)
+    const network = networkKey("192.0.2.0/24", nowMs)
+    const take = (bytes: number) => run(ledger.prepaid.take(network, bytes))
+    const counted = async () => (await run(ledger.largestNetworks(nowMs)))[0]?.bytes
+    for (let at = 0; at < 16; at++) expect(await take(1024)).toEqual({ _tag: "Counted" })
+    expect(await counted()).toBe(prepaidBlockBytes)
+    // What was not stored is for the next record.
+    ledger.prepaid.giveBack(network, 1024)
+    expect(await take(1024)).toEqual({ _tag: "Counted" })
+    expect(await counted()).toBe(prepaidBlockBytes)
+    await run(ledger.submit({ _tag: "Spend", network, bytes: 50_000 - prepaidBlockBytes - 1500 }))
+    expect(await take(1024)).toEqual({ _tag: "Counted" })
+    expect(await take(1024)).toMatchObject({ _tag: "QuotaExceeded", usedBytes: 50_000 - 476 })
+    expect(await take(476)).toEqual({ _tag: "Counted" })
+    expect(await counted()).toBe(50_000)
   })
 
   it("shares the day of a network with what is stored beside content", async () => {

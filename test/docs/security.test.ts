@@ -12,7 +12,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "scripts of strangers": [21, 22, 26, 27, 75, 229],
   "requests of other sites": [23, 28, 56, 187],
   "repetitions and copies": [31, 35, 49],
-  "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226],
+  "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232],
   amplification: [32, 36, 45, 223, 225, 231],
   "memory and slow clients": [12, 33, 90, 91, 92, 93, 180, 186, 188, 189, 216, 217, 224],
   "sign-in of browsers": [55, 57, 58, 59],

@@ -1,10 +1,10 @@
 /** Quotas of content (protocol §7), on the store of each backend. */
 import { Effect } from "effect"
 import { connect } from "node:net"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import { contentOverheadBytes, reservationMs } from "../../actors/limits.ts"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { contentOverheadBytes, prepaidBlockBytes, reservationMs } from "../../actors/limits.ts"
 import { reservationsTable } from "../../actors/usage/index.ts"
-import { sessionBytesMax } from "../../http/limits.ts"
+import { keyRecordBytes, sessionBytesMax } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { settleReservations } from "../../http/resources/content/content-reservations.ts"
@@ -227,7 +227,7 @@ describe("the quotas of strangers", () => {
 
   it("count a session once when a repetition finds it, as its reply was lost", async () => {
     const served = await startLosing({
-      quotas: { ...quotas, networkBytesMax: sessionBytesMax },
+      quotas: { ...quotas, networkBytesMax: sessionBytesMax + prepaidBlockBytes },
       trustedProxies: ["127.0.0.1"]
     })
     onTestFinished(() => served.close())
@@ -294,7 +294,7 @@ describe("the quotas of strangers", () => {
 
   it("count a receipt once when a repetition finds it, as its reply was lost", async () => {
     const served = await startLosing({
-      quotas: { ...quotas, networkBytesMax: contentOverheadBytes + 100 },
+      quotas: { ...quotas, networkBytesMax: 3 * contentOverheadBytes + 100 },
       trustedProxies: ["127.0.0.1"]
     })
     onTestFinished(() => served.close())
@@ -312,6 +312,95 @@ describe("the quotas of strangers", () => {
     expect((await send("lost")).status).toBe(503)
     expect((await send("lost")).header("location")).toContain("/receipts/1")
     expect((await send("another")).status).toBe(507)
+  })
+
+  it("count the idempotency keys of a network for its day, and no repetition", async () => {
+    const served = await startService(resourceTable, {
+      quotas: { ...quotas, networkBytesMax: 3 * keyRecordBytes },
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    await served.send("POST", "/mailboxes", { basic: admin, headers: { Slug: "alice" } })
+    const item = (text: string) =>
+      `<notification><item><description>${text}</description>` +
+      "<url>http://example.org/</url></item></notification>"
+    const deposit = (key: string, from: From & { readonly body?: string } = {}) =>
+      served.send(
+        "POST",
+        "/mailboxes/alice",
+        keyed(key, {
+          body: from.body ?? item(key),
+          accept: "application/json",
+          ...from.basic === undefined ? {} : { basic: from.basic },
+          headers: { "X-Forwarded-For": from.address ?? "192.0.2.7" }
+        })
+      )
+    // What is refused stores no key.
+    for (let at = 0; at < 4; at++) {
+      expect((await deposit(`refused ${at}`, { body: "<notification/>" })).status).toBe(422)
+    }
+    const first = await deposit("deposit 1")
+    for (const key of ["deposit 2", "deposit 3"]) expect((await deposit(key)).status).toBe(202)
+    const refused = await deposit("deposit 4", { address: "192.0.2.99" })
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({ quota: "network", "max-bytes": 3 * keyRecordBytes })
+    const repeated = await deposit("deposit 1")
+    expect([repeated.status, repeated.text]).toEqual([202, first.text])
+    // Neither a request without a key, nor another network, nor an account, nor this machine.
+    const unkeyed = await served.send("POST", "/mailboxes/alice", {
+      body: item("unkeyed"),
+      headers: { "X-Forwarded-For": "192.0.2.7" }
+    })
+    const local = await served.send(
+      "POST",
+      "/mailboxes/alice",
+      keyed("local deposit", { body: item("5") })
+    )
+    const others = [
+      unkeyed,
+      local,
+      await deposit("deposit 6", { address: "198.51.100.1" }),
+      await deposit("deposit 7", { basic: admin })
+    ]
+    for (const { status } of others) expect(status).toBeLessThan(300)
+  })
+
+  it("count a page that is the answer of a key, which else is not stored", async () => {
+    const served = await startService(resourceTable, {
+      quotas: { ...quotas, networkBytesMax: 2 * keyRecordBytes },
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    await served.send("POST", "/mailboxes", { basic: admin, headers: { Slug: "alice" } })
+    const messages: Array<string> = []
+    for (const { system } of served.services) {
+      const ask = system.ask
+      const spied = vi.spyOn(system, "ask").mockImplementation((to, message) =>
+        Effect.suspend(() => {
+          messages.push(message._tag)
+          return ask(to, message)
+        })
+      )
+      onTestFinished(() => spied.mockRestore())
+    }
+    const deposit = () =>
+      served.send(
+        "POST",
+        "/mailboxes/alice",
+        keyed("page deposit", {
+          body: "<notification><item><description>x</description>" +
+            "<url>http://example.org/</url></item></notification>",
+          accept: "text/html",
+          headers: { "X-Forwarded-For": "192.0.2.7" }
+        })
+      )
+    const first = await deposit()
+    expect(first.text.length).toBeGreaterThan(keyRecordBytes)
+    expect(messages).not.toContain("Complete")
+    // The repetition finds the deposit.
+    const repeated = await deposit()
+    expect([repeated.status, repeated.header("location")])
+      .toEqual([first.status, first.header("location")])
   })
 
   it("let a body in chunks that has used all of it be repeated", async () => {

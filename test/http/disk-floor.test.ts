@@ -1,7 +1,8 @@
 /** Below the floor of free disk space nothing is stored without an account (protocol §7). */
 import { Effect } from "effect"
 import { connect, type Socket } from "node:net"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { idempotencyKind } from "../../actors/index.ts"
 import { DiskFloor, floorBytes } from "../../http/rates/disk-floor.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -137,6 +138,34 @@ describe("below the floor", () => {
     const form = { body: "account=x&password=y", type: "application/x-www-form-urlencoded" }
     expect((await service.send("POST", "/sign-in", form)).status).not.toBe(507)
     await setFree(500)
+  })
+
+  it("the key of an operation that stores nothing else is not stored", async () => {
+    const stored: Array<string> = []
+    for (const { system } of service.services) {
+      const ask = system.ask
+      const spied = vi.spyOn(system, "ask").mockImplementation((to, message) =>
+        Effect.suspend(() => {
+          if (to.kind === idempotencyKind) stored.push(message._tag)
+          return ask(to, message)
+        })
+      )
+      onTestFinished(() => spied.mockRestore())
+    }
+    await setFree(0)
+    const headers = { "Idempotency-Key": "a-key-of-enough-entropy-0123456789" }
+    const form = { headers, type: "application/x-www-form-urlencoded" }
+    for (let at = 0; at < 2; at++) {
+      expect((await service.send("POST", "/sign-out", { ...form, body: "" })).status).toBe(303)
+    }
+    const signIn = `account=admin&token=${adminToken}`
+    expect((await service.send("POST", "/sign-in", { ...form, body: signIn })).status).toBe(303)
+    expect(stored).toEqual([])
+    await setFree(500)
+    // It sees the key of another request.
+    const publication = { headers, body: "bytes", type: "text/plain" }
+    expect((await service.send("POST", "/content", publication)).status).toBe(202)
+    expect(stored).toEqual(["Begin", "Complete"])
   })
 
   it("a refused request is not what the next one with its Idempotency-Key repeats", async () => {

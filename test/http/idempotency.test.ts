@@ -13,7 +13,7 @@ import { type AskFailure, AskTimeout, MessageTooLarge, Overloaded, StorageFull, 
 import { nowMs } from "../actors/cells.ts"
 import { Model } from "../actors/model.ts"
 
-const owner = { scope: "account alice", credentials: "token" }
+const owner = { scope: "account alice", credentials: "token", hasAccount: true }
 
 const request = {
   method: "POST",

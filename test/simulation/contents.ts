@@ -37,7 +37,7 @@ interface Publication {
 
 const post = { method: "POST", path: "/content" }
 
-const anonymous = { scope: undefined, credentials: "" }
+const anonymous = { scope: undefined, credentials: "", hasAccount: false }
 
 /** A key whose actor and content are in shards of the nodes. */
 const keyedPublication = (at: number): Publication => {

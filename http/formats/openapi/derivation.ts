@@ -148,6 +148,8 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (storesForAnyone(routed)) add("disk-low")
   // Another request with the same Idempotency-Key may be running.
   if (method === "POST") add("conflict")
+  // The keys of a network count for its day.
+  if (method === "POST" && storesForAnyone(routed)) add("quota-exceeded")
   if (isKeyed(routed)) add("idempotency-key-reuse")
   return slugs
 }

@@ -68,6 +68,8 @@ export interface Operation {
   readonly isNeverGone?: boolean
   /** It stores nothing for long, such as a sign-in: it works while the disk is nearly full. */
   readonly isPassing?: boolean
+  /** The Idempotency-Key of a client without an account has no effect: see `isPassing`. */
+  readonly isUnkeyed?: boolean
   /** Whether its answers are guarded, and not those of its path: see {@link OperationGroup}. */
   readonly isGuarded?: boolean
   /**

@@ -1,7 +1,8 @@
 /** The quotas of what clients store, and their answers (protocol §7). */
 import { Effect } from "effect"
 import { networkKey, type QuotaExceeded } from "../../../actors/index.ts"
-import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
+import { type Call, type KeyCharge, type HandlerFailure, httpError, noCharge,
+  type Service } from "../../pipeline/index.ts"
 
 /** The network whose daily limit a request counts for; none for accounts and this machine. */
 export const chargedNetwork = (
@@ -66,4 +67,24 @@ export const chargeNetwork = Effect.fnUntraced(function*(
   if (reply._tag === "QuotaExceeded") {
     return yield* Effect.fail(quotaError(service, reply, undefined))
   }
+})
+
+/**
+ * Counts small records of a client without an account in the same way, in blocks, so that few of
+ * them need a write.
+ */
+export const chargePrepaid = Effect.fnUntraced(function*(
+  service: Service,
+  call: Pick<Call, "request">,
+  bytes: number
+): Effect.fn.Return<KeyCharge, HandlerFailure> {
+  const name = chargedNetwork(service, call, undefined)
+  if (name === undefined) return noCharge
+  const network = networkKey(name, service.nowMs())
+  const { prepaid } = service.usage
+  const reply = yield* prepaid.take(network, bytes)
+  if (reply._tag === "QuotaExceeded") {
+    return yield* Effect.fail(quotaError(service, reply, undefined))
+  }
+  return { giveBack: () => prepaid.giveBack(network, bytes) }
 })

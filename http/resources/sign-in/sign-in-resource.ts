@@ -57,6 +57,7 @@ export const signInResource: ResourceDefinition = {
     "POST /sign-in": {
       handle: postSignIn,
       isPassing: true,
+      isUnkeyed: true,
       form: (_call, fields) => signInForm(fields.get("return")),
       id: "signIn",
       summary: "Signs a browser in with an account's name and token",
@@ -81,6 +82,7 @@ export const signInResource: ResourceDefinition = {
     "POST /sign-out": {
       handle: postSignOut,
       isPassing: true,
+      isUnkeyed: true,
       id: "signOut",
       summary: "Signs the browser out",
       body: buttonRequestBody,
