@@ -11,8 +11,9 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, type Service, type ShownSetting } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
-export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, OpenAnswers,
-  type Rate, RefusalCounter, RemoteReader, RowScans } from "./rates/index.ts"
+export { ActorListings, BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes,
+  makeRateLimiter, OpenAnswers, type Rate, RefusalCounter, RemoteReader, RowScans,
+  TextSearches } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap, operatorAccount } from "./resources/accounts/index.ts"

@@ -577,13 +577,13 @@ export const mergeKeysFactor = 1.5
 /** Rows read in addition to the expected rows of a page. */
 export const spareRows = 8
 
-/** Scans by stored queries that a node runs at once: all together, and of one client network. */
-export const rowScansMax = 64
+/** Reads of one sort that a node runs at once (`long-reads.ts`): in all, and of one network. */
+export const longReadsMax = 64
 
-export const rowScansPerNetworkMax = 16
+export const longReadsPerNetworkMax = 16
 
-/** When a client whose scan was refused may try again. */
-export const rowScanRetryMs = 1_000
+/** When a client whose read was refused may try again. */
+export const longReadRetryMs = 1_000
 
 /** Rows scanned in one turn of the event loop. */
 export const turnRows = 1_000

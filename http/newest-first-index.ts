@@ -10,7 +10,7 @@ import { cursorOf, cursorTimeDigits, cursorTimeMaxMs, type ListingTables,
 import { isRefusal, type Refusal } from "../runtime/index.ts"
 import type { PageLink } from "./formats/html/index.ts"
 import { askedAtOnceMax } from "./limits.ts"
-import { type Call, type HandlerFailure, nextLink, readPageRequest,
+import { type Call, type HandlerFailure, inPlace, nextLink, readPageRequest,
   type Service } from "./pipeline/index.ts"
 
 const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
@@ -104,17 +104,21 @@ export const listResources = Effect.fnUntraced(function*<View>(
   describe: (id: string) => Effect.Effect<View | Refusal, HandlerFailure>
 ): Effect.fn.Return<ResourcePage<View>, HandlerFailure> {
   const page = yield* readPageRequest(call, isCursor)
-  const entries = yield* readEntries(service, index, index.owner, page)
-  const rows = yield* Effect.forEach(
-    entries,
-    Effect.fnUntraced(function*({ id }) {
-      const view = yield* describe(id)
-      if (!isRefusal(view)) return [{ id, view }]
-      if (view.reason === "Gone") yield* removeListingEntry(service.records, index, id)
-      return []
-    }),
-    { concurrency: askedAtOnceMax }
-  )
+  const listing = Effect.gen(function*() {
+    const entries = yield* readEntries(service, index, index.owner, page)
+    const rows = yield* Effect.forEach(
+      entries,
+      Effect.fnUntraced(function*({ id }) {
+        const view = yield* describe(id)
+        if (!isRefusal(view)) return [{ id, view }]
+        if (view.reason === "Gone") yield* removeListingEntry(service.records, index, id)
+        return []
+      }),
+      { concurrency: askedAtOnceMax }
+    )
+    return { entries, rows }
+  })
+  const { entries, rows } = yield* inPlace(service.actorListings, call.request, listing)
   const next = nextLink(index.href, page, entries.map(({ cursor }) => cursor))
   return { rows: rows.flat(), next }
 })

@@ -9,12 +9,13 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
   Vapid } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache, DiskFloor,
-  DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
-  makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers, openFirstMailbox, operatorAccount,
-  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans,
-  ServerUnavailable, type Service, type ShownSetting, type SpillSettings, sweepQueries,
-  sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
+import { ActorListings, assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache,
+  DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
+  makeApplication, makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers, openFirstMailbox,
+  operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads,
+  RowCaches, RowScans, ServerUnavailable, type Service, type ShownSetting, type SpillSettings,
+  sweepQueries, sweepRequests, sweepReservations, TextSearches,
+  watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -163,7 +164,14 @@ const limitsOfClients = (
   { rateLimited }: HttpMetrics
 ): Pick<
   Service,
-  "clients" | "credentialCache" | "openAnswers" | "rateLimiter" | "remoteReader" | "rowScans"
+  | "actorListings"
+  | "clients"
+  | "credentialCache"
+  | "openAnswers"
+  | "rateLimiter"
+  | "remoteReader"
+  | "rowScans"
+  | "textSearches"
 > => {
   const credentialCache = new CredentialCache()
   const clients = new Clients(settings.trustedProxies, settings.host)
@@ -176,6 +184,8 @@ const limitsOfClients = (
     credentialCache,
     openAnswers: new OpenAnswers(clients),
     rowScans: new RowScans(clients),
+    actorListings: new ActorListings(clients),
+    textSearches: new TextSearches(clients),
     rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
     remoteReader: new RemoteReader({
       forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),

@@ -8,7 +8,7 @@ export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpErr
   insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, tooManyOpen,
   unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
-export { type KeyCharge, hasIdempotencyKey, type KeyOwner, noCharge, otherRequest, readKeyedRequest,
+export { hasIdempotencyKey, type KeyCharge, type KeyOwner, noCharge, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, type LiveSource, longPoll,
   longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
@@ -22,4 +22,4 @@ export { conditionFailed, entityTags, entityTagsOfPages, expectedVersion, isCond
   underConditions } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, contentUri, describeActor, expectReply, failRefused,
-  type HttpSettings, localPath, type Service, type ShownSetting } from "./service.ts"
+  type HttpSettings, inPlace, localPath, type Service, type ShownSetting } from "./service.ts"

@@ -9,9 +9,10 @@ import type { Documentation } from "../documentation/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { NodeHistory } from "../history/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCounter, RemoteReader,
-  RowScans } from "../rates/index.ts"
-import { type HttpError, refusalError } from "./http-error.ts"
+import type { ActorListings, BlockList, Clients, DiskFloor, NetworkPlaces, OpenAnswers, RateLimiter,
+  RefusalCounter, RemoteReader, RowScans, TextSearches } from "../rates/index.ts"
+import type { HttpRequest } from "../wire/index.ts"
+import { type HttpError, refusalError, tooManyOpen } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
 /** A setting of the node that answers, for admins. */
@@ -81,6 +82,10 @@ export interface Service {
   readonly openAnswers: OpenAnswers
   /** The scans of rows that this node runs. */
   readonly rowScans: RowScans
+  /** The listings that ask an actor for each entry. */
+  readonly actorListings: ActorListings
+  /** The searches in mailboxes and cabinets. */
+  readonly textSearches: TextSearches
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */
@@ -148,6 +153,21 @@ export const failRefused = <Reply, E>(
     asked,
     (reply): Effect.Effect<Reply, HttpError> =>
       isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed(reply)
+  )
+
+/** Runs a read that takes long in a place for it; fails with 429 or 503 without one. */
+export const inPlace = <A, E>(
+  places: NetworkPlaces,
+  request: HttpRequest,
+  running: Effect.Effect<A, E>
+): Effect.Effect<A, E | HttpError> =>
+  Effect.acquireUseRelease(
+    Effect.suspend(() => {
+      const place = places.take(request)
+      return place._tag === "Taken" ? Effect.succeed(place) : Effect.fail(tooManyOpen(place))
+    }),
+    () => running,
+    ({ release }) => Effect.sync(release)
   )
 
 /** The reply, which must be the one with this tag; the protocol of its actor allows no other. */

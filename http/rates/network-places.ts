@@ -12,6 +12,8 @@ export type NetworkPlace =
 export interface PlaceLimits {
   readonly totalMax: number
   readonly perNetworkMax: number
+  /** Whether a client on this machine needs no place. */
+  readonly isLocalFree?: boolean
 }
 
 /** How a refusal names the places. */
@@ -41,11 +43,15 @@ export class NetworkPlaces {
     return this.total
   }
 
-  /** Takes a place for a request, until `release`. A client on this machine has only `totalMax`. */
+  /**
+   * Takes a place for a request, until `release`. A client on this machine has only `totalMax`, or
+   * no limit at all.
+   */
   take(request: Pick<HttpRequest, "headers" | "remoteAddress">): NetworkPlace {
-    const { perNetworkMax, totalMax } = this.limits
+    const { isLocalFree = false, perNetworkMax, totalMax } = this.limits
     const { advice, policy, retryMs, taken } = this.names
     const { isLocal, network } = this.clients.clientOf(request)
+    if (isLocal && isLocalFree) return { _tag: "Taken", release: () => {} }
     const used = this.networks.get(network) ?? 0
     if (!isLocal && used >= perNetworkMax) {
       const detail = `the clients of ${network} have ${taken(perNetworkMax)} at this node, which ` +

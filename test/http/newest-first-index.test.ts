@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
 import { cursorOf, type ListingTables, removeListingEntry } from "../../actors/index.ts"
 import { addEntry, isCursor, listResources, readEntries } from "../../http/newest-first-index.ts"
+import { RequestHeaders } from "../../http/wire/request.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let harness: Harness
@@ -70,7 +71,9 @@ it("shows a page, removes the entries of ended resources, and links to the next 
     await harness.run(addEntry(at(at_), index, "pages", id))
   }
   // A listing reads only the query of a call.
-  const call = { request: { query: "limit=4" } } as unknown as Call
+  const headers = new RequestHeaders([])
+  const request = { query: "limit=4", headers, remoteAddress: "127.0.0.1" }
+  const call = { request } as unknown as Call
   const { next, rows } = await harness.run(
     listResources(
       harness.service,

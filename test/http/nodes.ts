@@ -14,11 +14,12 @@ import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { BlockList } from "../../http/rates/block-list.ts"
 import { Clients } from "../../http/rates/client-address.ts"
 import { OpenAnswers } from "../../http/rates/open-answers.ts"
+import type { PlaceLimits } from "../../http/rates/network-places.ts"
 import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
-import { RowScans } from "../../http/rates/row-scans.ts"
+import { ActorListings, RowScans, TextSearches } from "../../http/rates/long-reads.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service, ShownSetting } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -72,7 +73,9 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
   readonly documentation?: Service["documentation"]
-  readonly rowScans?: { readonly totalMax?: number; readonly perNetworkMax?: number }
+  readonly rowScans?: Partial<PlaceLimits>
+  readonly actorListings?: Partial<PlaceLimits>
+  readonly textSearches?: Partial<PlaceLimits>
   readonly openAnswers?: {
     readonly totalMax?: number
     readonly perNetworkMax?: number
@@ -189,6 +192,8 @@ export const startNode = async (options: Options): Promise<Node> => {
     clients,
     openAnswers: new OpenAnswers(clients, settings.openAnswers),
     rowScans: new RowScans(clients, settings.rowScans),
+    actorListings: new ActorListings(clients, settings.actorListings),
+    textSearches: new TextSearches(clients, settings.textSearches),
     rateLimiter: makeRateLimiter(rateLimits, {
       credentialCache,
       clients,

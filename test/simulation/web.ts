@@ -17,8 +17,8 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { BlockList, Clients, OpenAnswers, RefusalCounter, RemoteReader,
-  RowScans } from "../../http/rates/index.ts"
+import { ActorListings, BlockList, Clients, OpenAnswers, RefusalCounter, RemoteReader, RowScans,
+  TextSearches } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -129,6 +129,8 @@ export const serviceOf = (
   clients,
   openAnswers: new OpenAnswers(clients),
   rowScans: new RowScans(clients),
+  actorListings: new ActorListings(clients),
+  textSearches: new TextSearches(clients),
   rateLimiter: undefined,
   diskFloor: undefined,
   startId,

@@ -10,14 +10,14 @@ import { pageEntriesDefault } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
   describeActor, emptyAnswer, entityTagsOfPages, expectedVersion, expectReply, failRefused,
-  firstPage, type HandlerFailure, httpError, isConditional, readerHeaders, readInput,
+  firstPage, type HandlerFailure, httpError, inPlace, isConditional, readerHeaders, readInput,
   readPageRequest, readQuery, renderView, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { discardedFields, reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
-import { type CabinetRequest, hasDiscarded, readCabinet } from "./cabinet-merge.ts"
+import { type CabinetRequest, hasDiscarded, type MergedPage, readCabinet } from "./cabinet-merge.ts"
 import { cabinetDocument, cabinetPath, collectionPath, listingView,
   pageView } from "./cabinet-views.ts"
 
@@ -96,11 +96,24 @@ const cabinetRequestOf = Effect.fnUntraced(function*(
   return { id, since, limit }
 })
 
+/** Reads a page, which may have to search many notifications for the text of the query. */
+const readPageOf = (
+  service: Service,
+  { request }: Call,
+  cabinet: CabinetView,
+  wanted: CabinetRequest
+): Effect.Effect<MergedPage, HandlerFailure> => {
+  const reading = readCabinet(service, cabinet, wanted)
+  return cabinet.query?.contains === undefined
+    ? reading
+    : inPlace(service.textSearches, request, reading)
+}
+
 export const getCabinet = defineHandler(function*(service, call) {
   const ref = yield* cabinetRefOf(service, call)
   const request = yield* cabinetRequestOf(call, ref)
   const cabinet = yield* cabinetOf(service, ref)
-  const page = yield* readCabinet(service, cabinet, request)
+  const page = yield* readPageOf(service, call, cabinet, request)
   const rendered = renderView(
     {
       _tag: "View",
@@ -134,7 +147,8 @@ const checkedVersion = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const pages = Effect.gen(function*() {
         const limit = pageEntriesDefault
-        const page = yield* readCabinet(service, cabinet, { id: ref.id, since: undefined, limit })
+        const wanted = { id: ref.id, since: undefined, limit }
+        const page = yield* readPageOf(service, call, cabinet, wanted)
         return [{ view: pageView(service, ref.id, cabinet, page, limit), offered: feedTypes }]
       })
       return { version, tags: yield* entityTagsOfPages(call, pages) }

@@ -9,7 +9,7 @@ import { type AuthenticatedAccount, requireAccount } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { type IndexEntry, isCursor, readEntries } from "../../newest-first-index.ts"
 import { absoluteUri, ask, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
-  nextLink, readerHeaders, readPageRequest, readQuery, type Service,
+  inPlace, nextLink, readerHeaders, readPageRequest, readQuery, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { contentsPath, contentsView, type ListedContent } from "./content-listing-view.ts"
 
@@ -108,9 +108,10 @@ export const getContents = defineHandler(function*(service, call) {
     isEverybody ? everyoneKey : ownerKey(owner),
     { ...page, oldestFirst }
   )
-  const listed = yield* Effect.forEach(entries, (entry) => describeListed(service, entry), {
+  const describing = Effect.forEach(entries, (entry) => describeListed(service, entry), {
     concurrency: askedAtOnceMax
   })
+  const listed = yield* inPlace(service.actorListings, call.request, describing)
   const total: UsageTotal | undefined = isEverybody
     ? undefined
     : yield* service.usage.total(owner)

@@ -14,7 +14,7 @@ import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax, webhookSecretCharsMax,
   webhookSecretCharsMin } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
-  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, noStore,
+  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace, noStore,
   preconditionsHold, readerHeaders, readInput, readPageRequest, refusalError, type Service,
   unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
@@ -195,11 +195,14 @@ const listOwned = (service: Service, account: string, names: ReadonlyArray<strin
     )
   }, { concurrency: askedAtOnceMax }).pipe(Effect.map((owned) => owned.flat()))
 
-/** A page of the caller's mailboxes, by name. */
-export const getMailboxes = defineHandler(function*(service, call) {
-  const account = yield* requireAccount(service, call)
-  const { after, limit } = yield* readPageRequest(call, isSlug)
-  const prefix = `${account.name}/`
+/** The first mailboxes of an account after a name: one more than `limit`, if there are as many. */
+const readOwned = Effect.fnUntraced(function*(
+  service: Service,
+  account: string,
+  after: string | undefined,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<OwnedMailbox>, HandlerFailure> {
+  const prefix = `${account}/`
   const owned: Array<OwnedMailbox> = []
   let key = after === undefined ? undefined : prefix + after
   let hasMore = true
@@ -213,8 +216,17 @@ export const getMailboxes = defineHandler(function*(service, call) {
     hasMore = rows.length > limit
     key = rows.at(-1)?.key
     const names = rows.map((row) => row.key.slice(prefix.length))
-    owned.push(...yield* listOwned(service, account.name, names))
+    owned.push(...yield* listOwned(service, account, names))
   }
+  return owned
+})
+
+/** A page of the caller's mailboxes, by name. */
+export const getMailboxes = defineHandler(function*(service, call) {
+  const account = yield* requireAccount(service, call)
+  const { after, limit } = yield* readPageRequest(call, isSlug)
+  const reading = readOwned(service, account.name, after, limit)
+  const owned = yield* inPlace(service.actorListings, call.request, reading)
   const listed = owned.slice(0, limit)
   const last = listed.at(-1)?.name
   const next = owned.length > limit && last !== undefined

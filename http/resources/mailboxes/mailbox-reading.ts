@@ -8,8 +8,8 @@ import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes
   type ResourceView } from "../../formats/index.ts"
 import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
-  type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
-  notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
+  type HandlerAnswer, type HandlerFailure, httpError, inPlace, isConditional, longPollHeaders,
+  noStore, notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
   readFormMethod, renderWhole, type Service, underConditions, type ViewAnswer,
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
@@ -18,9 +18,9 @@ import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit/index.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   readItems, requireReader, requireRemover } from "./mailbox-access.ts"
-import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingQuery,
-  type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRead,
-  reportRetrieved, spansOf, withMarks } from "./mailbox-listing.ts"
+import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingPage,
+  type ListingQuery, type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage,
+  reportRead, reportRetrieved, spansOf, withMarks } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
@@ -100,6 +100,18 @@ const pageReaderOf = (type: MediaType | undefined, { before, filter, since }: Li
   const isLatest = before !== undefined || filter !== undefined ||
     (type !== undefined && latestTypes.includes(type))
   return isLatest ? readLatest : readPage
+}
+
+/** Reads a page; a search, which may have to read many notifications, in a place for it. */
+const readOrSearch = (
+  { call, mailbox, service, view }: ReaderCall,
+  query: ListingQuery,
+  type: MediaType | undefined
+): Effect.Effect<ListingPage, HandlerFailure> => {
+  const reading = pageReaderOf(type, query)(service, mailbox, view, query)
+  return query.filter === undefined
+    ? reading
+    : inPlace(service.textSearches, call.request, reading)
 }
 
 /*
@@ -217,7 +229,7 @@ export const getMailbox = (service: Service) => {
       return show(mailboxCall, answer, () => reportCached(mailboxCall, cached), notModified)
     }
     const page = waitSeconds === undefined
-      ? yield* pageReaderOf(type, query)(service, mailbox, readerCall.view, query)
+      ? yield* readOrSearch(readerCall, query, type)
       : yield* pollListing(readerCall, query, waitSeconds)
     const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
     const dated: { readonly lastModifiedMs?: number } = isFeed(type)

@@ -8,8 +8,8 @@ import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMa
   queueDelayMaxMs } from "../../limits.ts"
 import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
 import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerFailure,
-  httpError, noStore, type PageRequest, readBody, readerHeaders, readPageRequest, readQuery,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+  httpError, inPlace, noStore, type PageRequest, readBody, readerHeaders, readPageRequest,
+  readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { parseListingSince } from "../mailboxes/index.ts"
 import { existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef, retryMessage,
   summarizeAs } from "./outgoing-access.ts"
@@ -134,7 +134,8 @@ export const getOutgoingListing = defineHandler(function*(service, call) {
   const mailbox = yield* existingOutgoingRef(service, call)
   const page = yield* readPageRequest(call, isCursor)
   const filter = yield* statusFilterOf(call)
-  const { listed, next } = yield* readListing(service, mailbox, page, filter)
+  const reading = readListing(service, mailbox, page, filter)
+  const { listed, next } = yield* inPlace(service.actorListings, call.request, reading)
   const status = filter === undefined ? "" : `&status=${filter}`
   const nextHref = next === undefined
     ? undefined

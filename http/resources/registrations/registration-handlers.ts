@@ -7,8 +7,8 @@ import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
-  failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, isPageRequest,
-  noStore, readFormMethod, readInput, refusalError, type RequestInput, seeOther,
+  failRefused, type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm,
+  isPageRequest, noStore, readFormMethod, readInput, refusalError, type RequestInput, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
@@ -168,11 +168,11 @@ export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
 
 /** The mailbox's registrations, without those that end meanwhile. */
 export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
-  const { mailbox, service } = mailboxCall
+  const { call, mailbox, service } = mailboxCall
   const { reader } = yield* requireSubscriber(mailboxCall)
   const message: MailboxMessage = { _tag: "Registrations", reader }
   const reply = yield* ask<MailboxReply>(service, mailbox.to, message)
-  const described = yield* Effect.forEach(expectReply(reply, "Registrations").ids, (id) => {
+  const describing = Effect.forEach(expectReply(reply, "Registrations").ids, (id) => {
     const registration = registrationNamed(mailbox, id)
     return Effect.map(
       describeRegistration(service, registration.to),
@@ -180,6 +180,7 @@ export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
         isRefusal(view) ? [] : [{ registration, view }]
     )
   }, { concurrency: askedAtOnceMax })
+  const described = yield* inPlace(service.actorListings, call.request, describing)
   const { applicationServerKey } = service
   return viewAnswer(collectionView(mailbox, described.flat(), applicationServerKey), {
     headers: mailboxReaderHeaders(mailbox)

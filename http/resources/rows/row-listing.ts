@@ -4,8 +4,8 @@ import type { PageLink } from "../../formats/html/index.ts"
 import { formatParameter } from "../../formats/index.ts"
 import { pagingParameters, type Parameter, uri } from "../../formats/openapi/index.ts"
 import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
-import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
-  type Service, tooManyOpen } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, inPlace, readLimit,
+  readQuery, type Service } from "../../pipeline/index.ts"
 import { comparisonsOf, type CursorPosition, decodeCursor, encodeCursor, fieldsIn, fieldsPattern,
   filterOf, type NumberRange, type Order, type RowEntry, type RowFilter, type RowQuery, runQuery,
   spanOf, type TableSchema } from "../../query-engine/index.ts"
@@ -129,22 +129,6 @@ const readOne = (
     return row !== undefined && filter(row, key) ? [{ key, row }] : []
   })
 
-/** Runs a scan, that of a stored query in a place for it; fails with 429 or 503 without one. */
-const inPlace = <A, E>(
-  { rowScans }: Service,
-  { request }: Call,
-  query: RowListing["query"],
-  running: Effect.Effect<A, E>
-): Effect.Effect<A, E | HandlerFailure> =>
-  query === undefined ? running : Effect.acquireUseRelease(
-    Effect.suspend(() => {
-      const place = rowScans.take(request)
-      return place._tag === "Taken" ? Effect.succeed(place) : Effect.fail(tooManyOpen(place))
-    }),
-    () => running,
-    ({ release }) => Effect.sync(release)
-  )
-
 /** Reads the page of a table that a request names. Fails with 400 or 422. */
 export const listRows = Effect.fnUntraced(function*(
   service: Service,
@@ -183,7 +167,10 @@ export const listRows = Effect.fnUntraced(function*(
     },
     service.rowCaches.of(table)
   )
-  const page = yield* inPlace(service, call, query, scan)
+  // Only the scan of a stored query takes long.
+  const page = yield* (query === undefined
+    ? scan
+    : inPlace(service.rowScans, call.request, scan))
   if (page._tag === "TooMany") {
     const detail = `the query would sort more than ${sortedRowsMax} ${table.name} by ` +
       `${order.by}: narrow the query, or order by ${table.index?.field ?? table.key}`

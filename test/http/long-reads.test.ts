@@ -1,0 +1,100 @@
+/** Listings and searches: a node runs so many for each network, and for all of them. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { NetworkPlaces } from "../../http/rates/network-places.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { RequestHeaders } from "../../http/wire/request.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+
+const admin = `admin:${adminToken}`
+
+const limits = { totalMax: 3, perNetworkMax: 2 }
+
+let service: Harness
+
+beforeAll(async () => {
+  service = await startService(resourceTable, {
+    trustedProxies: ["127.0.0.0/8"],
+    actorListings: limits,
+    textSearches: limits
+  })
+  await service.send("POST", "/mailboxes", { basic: admin, headers: { Slug: "alice" } })
+})
+afterAll(() => service.close())
+
+/** Each node counts its own. */
+const at = (path: string) => `${service.nodes[0] ?? ""}${path}`
+
+const get = (path: string, address?: string) =>
+  service.send("GET", at(path), {
+    basic: admin,
+    headers: address === undefined ? {} : { "X-Forwarded-For": address }
+  })
+
+const newCabinet = async (query: string): Promise<string> => {
+  const created = await service.send("POST", "/cabinets", {
+    basic: admin,
+    body: `<cabinet><mailbox href="${service.base}/mailboxes/alice"/>${query}</cabinet>`
+  })
+  return created.header("location").slice(service.base.length)
+}
+
+const listings = [
+  "/sessions?limit=1000",
+  "/sessions",
+  "/cabinets",
+  "/content",
+  "/mailboxes",
+  "/mailboxes/alice/registrations",
+  "/outgoing/admin"
+]
+
+const searches = ["/mailboxes/alice?q=x", "/mailboxes/alice?unread=true", "cabinet"]
+
+const kinds = [
+  ...listings.map((path) => ["actorListings", path] as const),
+  ...searches.map((path) => ["textSearches", path] as const)
+]
+
+const pathOf = async (path: string): Promise<string> =>
+  path === "cabinet" ? await newCabinet("<query contains=\"x\"/>") : path
+
+describe("reads that take long", () => {
+  it.each(kinds)("have places, beyond which they are refused: %s, %s", async (kind, named) => {
+    const places: NetworkPlaces = service.service[kind]
+    const path = await pathOf(named)
+    const hold = (address: string) =>
+      places.take({
+        headers: new RequestHeaders(["x-forwarded-for", address]),
+        remoteAddress: "127.0.0.1"
+      })
+    const held = [hold("192.0.2.1"), hold("192.0.2.2")]
+    const refused = await get(path, "192.0.2.3")
+    expect([refused.status, refused.header("retry-after")]).toEqual([429, "1"])
+    expect(refused.child("detail")).toContain("the clients of 192.0.2.0/24 have 2 ")
+    expect((await get(path, "198.51.100.1")).status).toBe(200)
+    held.push(hold("203.0.113.1"))
+    const full = await get(path, "198.51.100.1")
+    expect([full.status, full.header("retry-after")]).toEqual([503, "1"])
+    // A client on this machine has no limit.
+    expect((await get(path)).status).toBe(200)
+    for (const place of held) if (place._tag === "Taken") place.release()
+    expect((await get(path, "192.0.2.3")).status).toBe(200)
+    // What has run, and what was refused, leaves its place.
+    expect(places.size).toBe(0)
+  })
+
+  it.each(["/mailboxes/alice", "/mailboxes/alice?limit=1000", "cabinet without a text"])(
+    "are not those that read one page: %s",
+    async (named) => {
+      const path = named.startsWith("/") ? named : await newCabinet("")
+      const held = [1, 2].map((at) =>
+        service.service.textSearches.take({
+          headers: new RequestHeaders(["x-forwarded-for", `192.0.2.${at}`]),
+          remoteAddress: "127.0.0.1"
+        })
+      )
+      expect((await get(path, "192.0.2.3")).status).toBe(200)
+      for (const place of held) if (place._tag === "Taken") place.release()
+    }
+  )
+})
