@@ -384,9 +384,9 @@ class Application {
         return done(plain.status)
       }
       case "Stream": {
-        const { headers, lengthBytes, source, status } = answer
+        const { headers, holdsPlace = false, lengthBytes, source, status } = answer
         const ended = () => done(status)
-        exchange.replyStream(status, headers, lengthBytes, source).then(ended, ended)
+        exchange.replyStream(status, headers, lengthBytes, source, holdsPlace).then(ended, ended)
         return
       }
       case "Events": {

@@ -225,6 +225,9 @@ export const bodyKeepMs = 4_000
 /** The service disconnects a reader of a streamed answer that receives nothing for this long. */
 export const readerStallMs = 30_000
 
+/** What a reader of an answer that holds a place must receive; `readerStallMs` late at most. */
+export const placeReaderBytesPerSecondMin = 32 * 1024
+
 /** The service reads and discards a refused body up to this size, so that the connection stays. */
 export const refusedBodyBytesMax = 64 * 1024
 

@@ -87,6 +87,8 @@ export type HandlerAnswer =
     /** Undefined if it is unknown: the body is then sent in chunks. */
     readonly lengthBytes: number | undefined
     readonly source: AsyncIterable<Uint8Array>
+    /** Others wait for its end: a reader that is too slow is disconnected. */
+    readonly holdsPlace?: boolean
   }
   /** A stream of server-sent events; `start` is called once the headers are sent. */
   | {

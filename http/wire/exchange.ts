@@ -1,5 +1,5 @@
 /** Answers one request; independent of the server library. */
-import { refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
+import { placeReaderBytesPerSecondMin, refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
   uploadBufferBytesMax } from "../limits.ts"
 import type { BodyBudget } from "./body-budget.ts"
 import { PartialDocument } from "./document.ts"
@@ -384,13 +384,15 @@ export class Exchange {
   /**
    * Answers with a body that it reads as fast as the client receives it. `lengthBytes` is the
    * Content-Length; without it the body is chunked. Resolves when the body is sent or aborted. If
-   * the body fails or is too short, the connection is cut, so that the client notices.
+   * the body fails or is too short, the connection is cut, so that the client notices. If it holds
+   * a place, so is one whose client receives less than `placeReaderBytesPerSecondMin`.
    */
   async replyStream(
     status: number,
     headers: ReplyHeaders,
     lengthBytes: number | undefined,
-    body: AsyncIterable<Uint8Array>
+    body: AsyncIterable<Uint8Array>,
+    holdsPlace = false
   ): Promise<"sent" | "aborted"> {
     const joined = joinHeaders(status, headers)
     if (!this.begin()) return "aborted"
@@ -416,7 +418,7 @@ export class Exchange {
       await sendStream(native, body, lengthBytes, {
         aborted: () => this.aborted,
         onAbort: (callback) => this.onAbort(callback)
-      })
+      }, holdsPlace ? placeReaderBytesPerSecondMin : 0)
     } catch (error) {
       this.shared.onError(error)
     }

@@ -12,15 +12,46 @@ export class BrokenBody extends Error {
   readonly _tag = "BrokenBody"
 }
 
+/**
+ * How long a reader may keep the service waiting: `readerStallMs`, from which its waits are taken,
+ * and to which what it receives is added, at `bytesPerSecondMin`. At a rate of 0 each wait may be
+ * as long.
+ */
+class ReaderPace {
+  private readonly bytesPerSecondMin: number
+  private leftMs = readerStallMs
+
+  constructor(bytesPerSecondMin: number) {
+    this.bytesPerSecondMin = bytesPerSecondMin
+  }
+
+  get waitMaxMs(): number {
+    return this.leftMs
+  }
+
+  count(waitedMs: number, bytes: number): void {
+    if (this.bytesPerSecondMin === 0) return
+    const regainedMs = bytes * 1000 / this.bytesPerSecondMin
+    this.leftMs = Math.min(readerStallMs, Math.max(0, this.leftMs - waitedMs) + regainedMs)
+  }
+}
+
 class Writer {
   private readonly native: NativeResponse
   private readonly connection: Connection
   private readonly lengthBytes: number | undefined
+  private readonly pace: ReaderPace
   private wake: (() => void) | undefined
   private sentBytes = 0
   private complete = false
 
-  constructor(native: NativeResponse, connection: Connection, lengthBytes: number | undefined) {
+  constructor(
+    native: NativeResponse,
+    connection: Connection,
+    lengthBytes: number | undefined,
+    pace: ReaderPace
+  ) {
+    this.pace = pace
     this.native = native
     this.connection = connection
     this.lengthBytes = lengthBytes
@@ -31,14 +62,19 @@ class Writer {
     connection.onAbort(() => this.wake?.())
   }
 
-  /** Waits until the socket accepts more bytes; disconnects a client that stalls too long. */
-  private async writable(): Promise<void> {
+  /**
+   * Waits until the socket accepts more bytes, after it has taken `bytes`; disconnects a client
+   * that stalls too long.
+   */
+  private async writable(bytes: number): Promise<void> {
     if (this.connection.aborted()) return
-    const timer = setTimeout(() => this.native.close(), readerStallMs)
+    const timer = setTimeout(() => this.native.close(), this.pace.waitMaxMs)
+    const sinceMs = performance.now()
     await new Promise<void>((resolve) => {
       this.wake = resolve
     })
     clearTimeout(timer)
+    this.pace.count(performance.now() - sinceMs, bytes)
   }
 
   /** Writes a whole chunk; resolves when there is room for the next one. */
@@ -57,9 +93,9 @@ class Writer {
         ok = taken
         this.complete = done
       })
-      if (ok || this.complete) return
+      if (ok || this.complete) return this.pace.count(0, piece.length)
       const offset = this.native.getWriteOffset()
-      await this.writable()
+      await this.writable(offset - start - (chunk.length - rest.length))
       rest = chunk.subarray(offset - start)
     }
   }
@@ -69,7 +105,8 @@ class Writer {
     this.native.cork(() => {
       ok = this.native.write(chunk)
     })
-    if (!ok) await this.writable()
+    if (ok) this.pace.count(0, chunk.length)
+    else await this.writable(chunk.length)
   }
 
   end(): void {
@@ -86,15 +123,18 @@ class Writer {
 
 /**
  * Sends the chunks of a body after the head was written. Returns early when the client leaves. If
- * the body fails, it closes the connection and fails with that error or with `BrokenBody`.
+ * the body fails, it closes the connection and fails with that error or with `BrokenBody`. A client
+ * that receives less than `bytesPerSecondMin` is disconnected, however it spreads them.
  */
 export const sendStream = async (
   native: NativeResponse,
   body: AsyncIterable<Uint8Array>,
   lengthBytes: number | undefined,
-  connection: Connection
+  connection: Connection,
+  bytesPerSecondMin = 0
 ): Promise<void> => {
-  const writer = new Writer(native, connection, lengthBytes)
+  const pace = new ReaderPace(bytesPerSecondMin)
+  const writer = new Writer(native, connection, lengthBytes, pace)
   try {
     for await (const chunk of body) {
       if (connection.aborted()) return

@@ -1,8 +1,9 @@
 /** The export of an account: everything that it owns, and no secret (protocol §7). */
 import { createHash, randomBytes } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { exportLineBytes, exportPage } from "../../http/limits.ts"
+import { exportLineBytes, exportPage, exportsAtOnceMax } from "../../http/limits.ts"
+import { Exchange } from "../../http/wire/exchange.ts"
 import { type Mailboxes, notification, owner as admin, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
@@ -159,5 +160,52 @@ describe("the export of an account", () => {
     expect((await send("GET", "/accounts/nobody/export", { basic: admin })).status).toBe(404)
     await send("DELETE", "/accounts/private", { basic: admin })
     expect((await send("GET", path, { basic: admin })).status).toBe(410)
+  })
+
+  it("is one of the account, and of a few, that a node makes at a time", async () => {
+    const node = service.nodes[0] ?? ""
+    const accounts = await Promise.all(
+      Array.from({ length: exportsAtOnceMax + 1 }, (_, at) => join(`reader${at}`))
+    )
+    const read = (at: number, basic = accounts[at]?.basic ?? "") =>
+      send("GET", `${node}/accounts/reader${at}/export`, { basic })
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const paces: Array<boolean | undefined> = []
+    // The readers receive one line, and wait.
+    const replyStream = Exchange.prototype.replyStream
+    const spied = vi.spyOn(Exchange.prototype, "replyStream").mockImplementation(
+      function(this: Exchange, status, headers, lengthBytes, body, holdsPlace) {
+        async function* held() {
+          let isFirst = true
+          for await (const line of body) {
+            if (isFirst) paces.push(holdsPlace)
+            isFirst = false
+            yield line
+            await released
+          }
+        }
+        return replyStream.call(this, status, headers, lengthBytes, held(), holdsPlace)
+      }
+    )
+    onTestFinished(() => spied.mockRestore())
+    const reading: Array<ReturnType<typeof read>> = []
+    for (let at = 0; at < exportsAtOnceMax; at++) {
+      reading.push(read(at))
+      await vi.waitFor(() => expect(paces).toHaveLength(at + 1))
+      const other = await read(at, admin)
+      expect([other.status, other.text]).toEqual([409, expect.stringContaining("an export of")])
+    }
+    const last = await read(exportsAtOnceMax)
+    expect([last.status, last.text])
+      .toEqual([409, expect.stringContaining(`${exportsAtOnceMax} exports`)])
+    release()
+    for (const { status } of await Promise.all(reading)) expect(status).toBe(200)
+    expect((await read(exportsAtOnceMax)).status).toBe(200)
+    expect((await send("GET", `${node}/archive`, { basic: admin })).status).toBe(200)
+    // A reader that is too slow loses each of these places.
+    expect(paces).toEqual(Array.from({ length: exportsAtOnceMax + 2 }, () => true))
   })
 })

@@ -17,7 +17,8 @@ const exportAnswer = (name: string, source: AsyncIterable<Uint8Array>): HandlerA
     ...noStore
   ],
   lengthBytes: undefined,
-  source
+  source,
+  holdsPlace: true
 })
 
 /** Exports an account. The memory of all exports of a node is bounded by their number. */
@@ -36,8 +37,10 @@ export const getExport = (service: Service): ResourceHandler["handle"] => {
     ref: AccountRef,
     { end }: BegunOperation
   ): AsyncGenerator<Uint8Array> {
-    // Two requests passed the check at once: the later one fails before its first byte.
-    if (running.has(ref.name)) throw new Error("another export of the account is being made")
+    // Several requests passed the check at once: a later one fails before its first byte.
+    if (running.has(ref.name) || running.size >= exportsAtOnceMax) {
+      throw new Error("another export of the account, or as many as a node makes, are being made")
+    }
     running.add(ref.name)
     let outcome: "done" | "unknown" = "unknown"
     try {

@@ -21,7 +21,8 @@ const archiveAnswer = (source: AsyncIterable<Uint8Array>): HandlerAnswer => ({
     ...noStore
   ],
   lengthBytes: undefined,
-  source
+  source,
+  holdsPlace: true
 })
 
 /** Makes one archive at a time, since each reads the whole store. */

@@ -1,0 +1,102 @@
+/** Streamed answers and the pace of their readers, above a native response of the test. */
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { placeReaderBytesPerSecondMin, readerStallMs } from "../../http/limits.ts"
+import type { NativeResponse } from "../../http/wire/native-response.ts"
+import { sendStream } from "../../http/wire/response-stream.ts"
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const chunkBytes = 48 * 1024
+
+/** A socket whose client receives each chunk `delayMs` after it was written. */
+class SlowSocket {
+  isCut = false
+  writtenBytes = 0
+  readonly native: NativeResponse
+  private readonly delayMs: number
+  private writable: () => void = () => {}
+  private leave: () => void = () => {}
+
+  constructor(delayMs: number) {
+    this.delayMs = delayMs
+    const part: Partial<NativeResponse> = {
+      write: (chunk) => {
+        this.writtenBytes += chunk.length
+        setTimeout(() => this.writable(), this.delayMs)
+        return false
+      },
+      end: () => undefined,
+      cork: (write) => write(),
+      onWritable: (handler) => {
+        this.writable = () => void handler(0)
+      },
+      close: () => {
+        this.isCut = true
+        this.leave()
+      }
+    }
+    // A chunked body uses nothing else of a response.
+    this.native = part as NativeResponse
+  }
+
+  /** Sends chunks without end until the client is cut, or it has received so many. */
+  async send(chunksMax: number, bytesPerSecondMin?: number): Promise<boolean> {
+    let hasEnded = false
+    async function* chunks() {
+      try {
+        for (let at = 0; at < chunksMax; at++) yield Buffer.alloc(chunkBytes)
+      } finally {
+        hasEnded = true
+      }
+    }
+    const connection = {
+      aborted: () => this.isCut,
+      onAbort: (callback: () => void) => {
+        this.leave = callback
+      }
+    }
+    const sent = sendStream(this.native, chunks(), undefined, connection, bytesPerSecondMin)
+    await vi.runAllTimersAsync()
+    await sent
+    return hasEnded
+  }
+}
+
+/** How long a chunk takes at the least rate. */
+const chunkMs = chunkBytes * 1000 / placeReaderBytesPerSecondMin
+
+describe("a reader of an answer that holds a place", () => {
+  it("is cut when it receives just enough not to stall, and leaves its place", async () => {
+    const socket = new SlowSocket(readerStallMs / 2)
+    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect(socket.isCut).toBe(true)
+    expect(socket.writtenBytes).toBeLessThanOrEqual(3 * chunkBytes)
+  })
+
+  it("is cut at last when it is a little too slow", async () => {
+    const socket = new SlowSocket(chunkMs * 1.1)
+    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect(socket.isCut).toBe(true)
+  })
+
+  it("gets all of it at the least rate", async () => {
+    const socket = new SlowSocket(chunkMs)
+    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect([socket.isCut, socket.writtenBytes]).toEqual([false, 1_000 * chunkBytes])
+  })
+})
+
+describe("a reader of another answer", () => {
+  it("may receive as slowly as it likes", async () => {
+    const socket = new SlowSocket(readerStallMs - 1)
+    expect(await socket.send(100)).toBe(true)
+    expect([socket.isCut, socket.writtenBytes]).toEqual([false, 100 * chunkBytes])
+  })
+
+  it("is cut when it stalls", async () => {
+    const socket = new SlowSocket(readerStallMs + 1)
+    expect(await socket.send(100)).toBe(true)
+    expect([socket.isCut, socket.writtenBytes]).toEqual([true, chunkBytes])
+  })
+})
