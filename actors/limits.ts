@@ -167,7 +167,19 @@ export const wrongPasswordsMax = 10
 /** Wrong account tokens from one address, and for one account from all addresses. */
 export const wrongTokensMax = 30
 
+/** Also wrong passwords from all addresses of one network (/24, /48). */
 export const wrongAccountTokensMax = 100
+
+/**
+ * The passwords of one address that are being checked are as many as may be wrong; another one
+ * waits, looks so often whether there is room, and is 429 in the end.
+ */
+export const passwordTurnMs = 25
+
+export const passwordTurnsMax = 200
+
+/** An attempt whose end got lost counts no longer. Content replies to a password sooner. */
+export const passwordCheckMs = 10_000
 
 export const wrongAttemptsWindowMs = 60_000
 /**

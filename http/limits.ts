@@ -270,7 +270,10 @@ export const passwordCharsMax = 256
 
 export const passwordCharsMin = 16
 
-/** Valid tokens, and addresses that sent wrong credentials, in the credential cache of a node. */
+/**
+ * Valid tokens, or right message passwords, and addresses that sent wrong credentials, in the
+ * credential cache of a node.
+ */
 export const validTokensMax = 20_000
 
 export const suspectAddressesMax = 20_000

@@ -1,6 +1,6 @@
 /** The decisions of a counter of wrong attempts. The count is in memory only. */
 import { type BehaviorTable, type Decision, stay } from "../../runtime/index.ts"
-import { wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
+import { passwordCheckMs, wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
   wrongTokensMax } from "../limits.ts"
 import type { Counted, ThrottleMessage, ThrottleReply, ThrottleState } from "./protocol.ts"
 
@@ -19,9 +19,50 @@ const leftMs = ({ fromMs }: ThrottleState, nowMs: number): number =>
 const waitMsOf = (state: ThrottleState, of: Counted, nowMs: number): number =>
   state.count >= most[of] ? leftMs(state, nowMs) : 0
 
+/** The attempts that are being checked, without this one and those whose end got lost. */
+const othersOf = (
+  { checking = [] }: ThrottleState,
+  attempt: string | undefined,
+  nowMs: number
+): NonNullable<ThrottleState["checking"]> =>
+  checking.filter((one) =>
+    one.attempt !== attempt && one.untilMs > nowMs && one.untilMs <= nowMs + passwordCheckMs
+  )
+
+const withChecking = (
+  state: ThrottleState,
+  checking: NonNullable<ThrottleState["checking"]>
+): ThrottleState => {
+  const { count, fromMs, tried } = state
+  return { _tag: "Counting", count, fromMs, tried, ...checking.length === 0 ? {} : { checking } }
+}
+
+/** The same attempt is checked by several requests as one: it is one guess. */
+const begin = (
+  state: ThrottleState,
+  of: Counted,
+  attempt: string | undefined,
+  nowMs: number
+): Decision<ThrottleState, ThrottleReply> => {
+  const others = othersOf(state, attempt, nowMs)
+  const failures = leftMs(state, nowMs) === 0 ? 0 : state.count
+  if (failures + others.length >= most[of]) return stay().reply({ ...wait(0), isFull: true })
+  if (attempt === undefined) return stay().reply(wait(0))
+  const begun = { attempt, untilMs: nowMs + passwordCheckMs }
+  return stay<ThrottleState>().becomeInMemory(withChecking(state, [...others, begun]))
+    .reply(wait(0))
+}
+
 export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, ThrottleReply> = {
   Counting: {
-    Check: (state, { of }, { nowMs }) => stay().reply(wait(waitMsOf(state, of, nowMs))),
+    Check: (state, { begins, ends, of }, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
+      if (ends !== undefined) {
+        const next = withChecking(state, othersOf(state, ends, nowMs))
+        return stay<ThrottleState>().becomeInMemory(next).reply(wait(0))
+      }
+      const waitMs = waitMsOf(state, of, nowMs)
+      return waitMs > 0 ? stay().reply(wait(waitMs)) : begin(state, of, begins, nowMs)
+    },
     RecordFailure: (state, message, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
       const waitMs = waitMsOf(state, message.of, nowMs)
       if (waitMs > 0) return stay<ThrottleState>().reply(wait(waitMs))
@@ -34,7 +75,8 @@ export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, Thrott
         fromMs: isOver ? nowMs : state.fromMs,
         tried: message.try === undefined ? before : [...before, message.try]
       }
-      return stay<ThrottleState>().becomeInMemory(next).reply(wait(0))
+      const checking = othersOf(state, message.attempt, nowMs)
+      return stay<ThrottleState>().becomeInMemory(withChecking(next, checking)).reply(wait(0))
     },
     TimerFired: () => stay()
   }

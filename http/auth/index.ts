@@ -3,5 +3,5 @@ export { browserIdentity, lookUpBrowser, refreshedCall } from "./browser-identit
 export { isForbiddenOrigin, isForReader } from "./fetch-metadata.ts"
 export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf, keyOwnerOf,
   optionalAccount, requireAccount, requireAdmin } from "./identity.ts"
-export { checkBasicPassword, checkPasswordThrottle, countWrongPassword,
-  isBasicPassword } from "./throttle.ts"
+export { checkPassword } from "./password-attempts.ts"
+export { checkBasicPassword, countWrongPassword, isBasicPassword } from "./throttle.ts"

@@ -7,11 +7,12 @@ import { Effect } from "effect"
 import { sha256, throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
-import { ask, type Call, type HandlerFailure, httpError, type Service } from "../pipeline/index.ts"
+import { ask, type Call, type HandlerFailure, type HttpError, httpError,
+  type Service } from "../pipeline/index.ts"
 import { isSlug, secretHash } from "./credentials/index.ts"
 
 /** Characters of a token's hash: enough to count different wrong tokens, too few to reveal one. */
-const tryChars = 10
+export const tryChars = 10
 
 /** The detail of 429 by what was counted. */
 const tooMany: Readonly<Record<Counted, string>> = {
@@ -20,36 +21,51 @@ const tooMany: Readonly<Record<Counted, string>> = {
   account: "too many wrong tokens for this account, one of them from this address"
 }
 
-/** Which limit it is, and when the next attempt is allowed. */
-const tooManyText = (of: Counted, waitMs: number): string =>
-  `${tooMany[of]}: try again in ${Math.ceil(waitMs / 1000)} s`
-
 type CountedMessage = Extract<ThrottleMessage, { readonly of: Counted }>
+
+/** A count of the throttle. */
+export interface ThrottleCounter {
+  /** The address, account or network. */
+  readonly name: string
+  readonly of: Counted
+  /** What it is of passwords from, other than an address. */
+  readonly text?: string
+}
+
+/** 429: which limit it is, and when the next attempt is allowed. */
+export const tooManyError = ({ of, text }: ThrottleCounter, waitMs: number): HttpError => {
+  const what = text === undefined ? tooMany[of] : `too many wrong passwords from ${text}`
+  const seconds = Math.ceil(waitMs / 1000)
+  return httpError("too-many-requests", `${what}: try again in ${seconds} s`, [
+    ["Retry-After", String(seconds)]
+  ])
+}
+
+/** Asks the throttle of an address, account or network. */
+export const askCounter = (
+  service: Service,
+  { name, of }: ThrottleCounter,
+  message: CountedMessage
+): Effect.Effect<ThrottleReply, HandlerFailure> =>
+  ask<ThrottleReply>(service, address(throttleKind, sha256(`${of}\n${name}`)), message)
 
 /** Asks the throttle of an address or account; returns how long the client has to wait. */
 const askThrottle = (
   service: Service,
-  addressOrAccount: string,
+  name: string,
   message: CountedMessage
-): Effect.Effect<number, HandlerFailure> => {
-  const to = address(throttleKind, sha256(`${message.of}\n${addressOrAccount}`))
-  return Effect.map(ask<ThrottleReply>(service, to, message), ({ waitMs }) => waitMs)
-}
+): Effect.Effect<number, HandlerFailure> =>
+  Effect.map(askCounter(service, { name, of: message.of }, message), ({ waitMs }) => waitMs)
 
 /** {@link askThrottle}; fails with 429 and Retry-After if the client has to wait. */
 const passThrottle = (
   service: Service,
-  addressOrAccount: string,
+  name: string,
   message: CountedMessage
 ): Effect.Effect<void, HandlerFailure> =>
   Effect.flatMap(
-    askThrottle(service, addressOrAccount, message),
-    (waitMs) =>
-      waitMs <= 0 ? Effect.void : Effect.fail(
-        httpError("too-many-requests", tooManyText(message.of, waitMs), [
-          ["Retry-After", String(Math.ceil(waitMs / 1000))]
-        ])
-      )
+    askThrottle(service, name, message),
+    (waitMs) => waitMs <= 0 ? Effect.void : tooManyError({ name, of: message.of }, waitMs)
   )
 
 const clientOf = ({ clients }: Service, { request }: Call): string =>
@@ -64,7 +80,7 @@ const accountOf = ({ identity }: Call): string | undefined =>
     : undefined
 
 /** Fails with 429 and Retry-After if the address sent too many wrong passwords. */
-export const checkPasswordThrottle = (
+const checkPasswordThrottle = (
   service: Service,
   call: Call
 ): Effect.Effect<void, HandlerFailure> =>

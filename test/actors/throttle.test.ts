@@ -1,6 +1,6 @@
 import { array, assert, integer, property, tuple } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
+import { passwordCheckMs, wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
   wrongTokensMax } from "../../actors/limits.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable as table } from "../../actors/throttle/decide.ts"
@@ -73,6 +73,53 @@ describe("the throttle's table", () => {
       state = decide(state, { _tag: "RecordFailure", of, try: `${n}` }).nextState ?? state
     }
     expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(wrongAttemptsWindowMs))
+  })
+
+  const begin = (one: string): ThrottleMessage => ({
+    _tag: "Check",
+    of: "passwords",
+    begins: one
+  })
+  const after = (state: ThrottleState, message: ThrottleMessage, atMs = nowMs): ThrottleState =>
+    decide(state, message, { nowMs: atMs }).nextState ?? state
+  /** So many attempts that are being checked. */
+  const checking = (count: number): ThrottleState =>
+    Array.from({ length: count }, (_, n) => begin(`${n}`)).reduce(
+      (state, one) => after(state, one),
+      initial
+    )
+
+  it("lets so many attempts be checked at once as may be wrong, until one ends", () => {
+    const full = checking(wrongPasswordsMax)
+    const isFull = { ...wait(0), isFull: true }
+    for (const message of [begin("another"), { _tag: "Check", of: "passwords" } as const]) {
+      expectOnlyReply(decide(full, message), isFull)
+    }
+    // The same attempt in another request is no further guess.
+    expect(decide(full, begin("3")).answer).toEqual(wait(0))
+    const ended = after(full, { _tag: "Check", of: "passwords", ends: "3" })
+    expect(decide(ended, begin("another")).answer).toEqual(wait(0))
+    expect(decide(after(ended, begin("another")), begin("one more")).answer).toEqual(isFull)
+    // An end that got lost.
+    const lost = { nowMs: nowMs + passwordCheckMs }
+    expect(decide(full, begin("another"), lost).answer).toEqual(wait(0))
+    expect(decide(full, begin("another"), { nowMs: nowMs - 1 }).answer).toEqual(wait(0))
+  })
+
+  it("counts a wrong attempt in place of its check", () => {
+    let state = checking(wrongPasswordsMax)
+    for (let n = 0; n < wrongPasswordsMax; n += 1) {
+      state = after(state, { _tag: "RecordFailure", of: "passwords", attempt: `${n}` })
+      const { answer } = decide(state, begin("another"))
+      expect(answer).toEqual(
+        n < wrongPasswordsMax - 1
+          ? { ...wait(0), isFull: true }
+          : wait(wrongAttemptsWindowMs)
+      )
+    }
+    expect(state).toEqual(tried(wrongPasswordsMax))
+    // After the window nothing of them counts.
+    expect(decide(state, begin("another"), over).answer).toEqual(wait(0))
   })
 
   it("never asks for a longer wait than the window, and keeps no more than it counts", () => {

@@ -1,7 +1,10 @@
 /** Brute force on accounts' tokens, by address and by account, at any node. */
+import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTokensMax, wrongPasswordsMax, wrongTokensMax } from "../../actors/limits.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
+import type { Address, Tagged } from "../../runtime/index.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 let service: Harness
@@ -300,5 +303,86 @@ describe("wrong tokens where Basic may be a password", () => {
       const options = { basic: `alice:${password}`, headers: from("192.0.2.2") }
       expect((await service.send("GET", node + path, options)).status).toBe(200)
     }
+  })
+})
+
+describe("message passwords at once", () => {
+  const password = "the-right-password-of-it"
+  const publish = async (of = password): Promise<string> => {
+    const options = { body: "x", type: "text/plain", headers: { "Message-Password": of } }
+    return new URL((await service.send("POST", "/content", options)).header("location")).pathname
+  }
+  const read = async (path: string, guess: string, n: number, headers = {}): Promise<number> => {
+    const node = service.nodes[n % service.nodes.length]
+    const options = { headers: { "Message-Password": guess, ...headers } }
+    return (await service.send("GET", `${node}${path}`, options)).status
+  }
+  const countOf = (statuses: ReadonlyArray<number>, status: number): number =>
+    statuses.filter((one) => one === status).length
+
+  it("are no more guesses than one after the other", async () => {
+    const guesses = Array.from({ length: 10 * wrongPasswordsMax }, (_, n) => `guess-number-${n}`)
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => (open = resolve))
+    let checks = 0
+    // No content replies before each of the requests has asked the throttle.
+    const askSlowly = (one: Service) => (to: Address, message: Tagged) => {
+      if (to.kind === "throttle" && (checks += 1) >= guesses.length) open()
+      return to.kind === "content" && message._tag === "Describe"
+        ? Effect.andThen(Effect.promise(() => gate), one.system.ask(to, message))
+        : one.system.ask(to, message)
+    }
+    service = await startService((one) =>
+      resourceTable({ ...one, system: { ...one.system, ask: askSlowly(one) } })
+    )
+    const path = await publish()
+    const statuses = await Promise.all(guesses.map((guess, n) => read(path, guess, n)))
+    expect([countOf(statuses, 401), countOf(statuses, 429)])
+      .toEqual([wrongPasswordsMax, 9 * wrongPasswordsMax])
+    expect(await read(path, password, 0)).toBe(429)
+  })
+
+  it("are all accepted if they are right, of one or many messages, beside some wrong", async () => {
+    await start()
+    const passwords = Array.from({ length: 50 }, (_, n) => `the-password-of-message-${n}`)
+    const paths = await Promise.all(passwords.map(publish))
+    // The second time this node knows them.
+    for (let round = 0; round < 2; round += 1) {
+      const statuses = await Promise.all([
+        ...paths.map((path, n) => read(path, passwords[n] ?? "", n)),
+        ...paths.map((_, n) => read(paths[0] ?? "", passwords[0] ?? "", n)),
+        ...paths.slice(0, 3).map((path, n) => read(path, `a-wrong-password-${n}`, n))
+      ])
+      expect([countOf(statuses, 200), countOf(statuses, 401)]).toEqual([100, 3])
+    }
+  })
+
+  it("of a network have a limit of their own, whatever addresses of it send them", async () => {
+    await start(["127.0.0.0/8"])
+    const path = await publish()
+    // Each /64 of a /48 keeps to its own limit.
+    const guesses = Array.from({ length: 2 * wrongAccountTokensMax }, (_, n) => n)
+    const statuses = await Promise.all(
+      guesses.map((n) =>
+        read(path, `guess-number-${n}`, n, from(`2001:db8:7:${(n % 64).toString(16)}::1`))
+      )
+    )
+    expect([countOf(statuses, 401), countOf(statuses, 429)])
+      .toEqual([wrongAccountTokensMax, wrongAccountTokensMax])
+    const options = { headers: { "Message-Password": password, ...from("2001:db8:7:ff::1") } }
+    expectWait(await service.send("GET", path, options), /wrong passwords from this network/)
+    expect(await read(path, password, 0, from("2001:db8:8::1"))).toBe(200)
+  })
+
+  it("by Basic count also while the address has no more wrong tokens", async () => {
+    await start()
+    const path = await publish()
+    const [node] = service.nodes
+    await exhaust((guess) => tried("alice", guess))
+    await tried("alice", "another")
+    const guess = (one: string) => service.send("GET", `${node}${path}`, { basic: `alice:${one}` })
+    for (let n = 0; n < wrongPasswordsMax; n += 1) await guess(`guess-number-${n}`)
+    expectWait(await guess("one-more-guess"), /wrong passwords from this address/)
+    expectWait(await guess(password), /wrong passwords from this address/)
   })
 })

@@ -20,7 +20,9 @@ export class CredentialCache {
   private readonly monotonicMs: () => number
   /** Valid tokens by their hash. */
   private readonly validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
-  /** Addresses that presented wrong credentials within the window. */
+  /** Right message passwords, each by the hash of its content and its own. */
+  private readonly knownPasswords = new LRUCache<string, true>({ max: validTokensMax })
+  /** Addresses, and networks, that presented wrong credentials within the window. */
   private readonly suspects: LRUCache<string, true>
 
   constructor(monotonicMs: () => number = () => performance.now()) {
@@ -74,6 +76,20 @@ export class CredentialCache {
     const token = this.validTokens.get(tokenHash)
     if (token === undefined) return undefined
     return this.monotonicMs() - token.atMs < countedTokenMs ? token.account : undefined
+  }
+
+  /** Whether the message password was right recently: presenting it again is not guessing. */
+  isKnownPassword(key: string): boolean {
+    return this.knownPasswords.get(key) !== undefined
+  }
+
+  rememberPassword(key: string): void {
+    this.knownPasswords.set(key, true)
+  }
+
+  /** The message password is not right any more. */
+  forgetPassword(key: string): void {
+    this.knownPasswords.delete(key)
   }
 
   /** The address presented wrong credentials. */

@@ -1,13 +1,12 @@
 /** Which content a path names, who may read and edit it, and message passwords (protocol §1.1). */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { ContentAccess, ContentMessage, ContentReply,
   ContentView } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { type Address, address, isActorId, isRefusal,
   type Refusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { authenticate, authenticateCounted, checkPasswordThrottle,
-  countWrongPassword } from "../../auth/index.ts"
+import { authenticate, authenticateCounted, checkPassword } from "../../auth/index.ts"
 import { passwordCharsMax, passwordCharsMin } from "../../limits.ts"
 import { ask, askOrRefusal, type Call, expectReply, type HandlerFailure, httpError, refusalError,
   type Service } from "../../pipeline/index.ts"
@@ -60,18 +59,25 @@ const withMessageChallenge = ({ identity }: Call, failure: HandlerFailure): Hand
     ? httpError("unauthenticated", failure.problem.detail, messageChallenge)
     : failure
 
+/** The password is wrong, and the check of what may be an account has failed. */
+interface WrongPassword {
+  readonly _tag: "WrongPassword"
+  readonly failure: HandlerFailure
+}
+
 /**
  * Asks the content's actor with the credentials of the request. What Basic names is authenticated
  * only if the content is not readable without an account: who reads a message by its password, with
  * any user name, guesses no token; and who guesses a token learns nothing from content that anybody
- * may read, or whose password is the guess. A wrong name and token then counts.
+ * may read, or whose password is the guess. A wrong name and token then counts. If the password was
+ * wrong and the account's check fails, the result has that failure.
  */
 const askWithAccess = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   to: Address,
   message: (access: ContentAccess) => ContentMessage
-): Effect.fn.Return<ContentReply | Refusal, HandlerFailure> {
+): Effect.fn.Return<ContentReply | Refusal | WrongPassword, HandlerFailure> {
   const askWith = (access: ContentAccess) =>
     askOrRefusal<ContentReply>(service, to, message(access))
   if (call.identity._tag !== "Basic") {
@@ -82,13 +88,21 @@ const askWithAccess = Effect.fnUntraced(function*(
   const isAccountNeeded = isRefusal(reply) && (reply.reason === "Unauthenticated" ||
     (reply.reason === "NotFound" && secrets.editHash !== undefined))
   if (!isAccountNeeded) return reply
-  const access = yield* accessOf(service, call, authenticateCounted)
+  const proof = yield* Effect.result(accessOf(service, call, authenticateCounted))
+  if (Result.isFailure(proof)) {
+    if (reply.reason !== "Unauthenticated") return yield* Effect.fail(proof.failure)
+    return { _tag: "WrongPassword", failure: proof.failure }
+  }
+  const access = proof.success
   return access.account === undefined ? reply : yield* askWith(access)
 })
 
+const isWrongPassword = (reply: ContentReply | Refusal | WrongPassword): boolean =>
+  reply._tag === "WrongPassword" || (isRefusal(reply) && reply.reason === "Unauthenticated")
+
 /**
  * Asks the content's actor as a reader. A wrong password is 401 with its own challenge and counts
- * against the client's address; after too many it is 429 (protocol §1.1).
+ * against the client's address and network; after too many it is 429 (protocol §1.1).
  */
 export const askAsReader = Effect.fnUntraced(function*(
   service: Service,
@@ -96,15 +110,20 @@ export const askAsReader = Effect.fnUntraced(function*(
   to: Address,
   message: (access: ContentAccess) => ContentMessage
 ): Effect.fn.Return<ContentReply, HandlerFailure> {
-  const hasPassword = offeredPassword(call) !== undefined
-  if (hasPassword) yield* checkPasswordThrottle(service, call)
-  const reply = yield* Effect.mapError(
+  const password = offeredPassword(call)
+  const check = Effect.mapError(
     askWithAccess(service, call, to, message),
     (failure) => withMessageChallenge(call, failure)
   )
+  const reply = password === undefined ? yield* check : yield* checkPassword(service, call, {
+    target: to.id,
+    passwordHash: secretHash(password),
+    check,
+    isWrong: isWrongPassword
+  })
+  if (reply._tag === "WrongPassword") return yield* Effect.fail(reply.failure)
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
-  if (hasPassword) yield* countWrongPassword(service, call)
   return yield* httpError(
     "unauthenticated",
     "the message password is missing or wrong: send it in Message-Password or by Basic",
