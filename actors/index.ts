@@ -63,9 +63,9 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax,
-  mailboxTestsPerMinuteMax, passwordTurnMs, passwordTurnsMax, receiptDescriptionCharsMax,
-  receiptsMax, reservationMs, retrievedPerDecisionMax, testsPerMinuteMax,
-  wrongAttemptsWindowMs } from "./limits.ts"
+  mailboxTestsPerMinuteMax, passwordTurnMs, passwordTurnsMax, pushItemsMax,
+  receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
+  testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,

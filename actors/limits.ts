@@ -50,6 +50,15 @@ export const readRangesMax = 256
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256
 
+/**
+ * Those of browsers at one origin, unless it is a known push service: nothing has verified their
+ * endpoints, and each change would be so many requests to a victim.
+ */
+export const originBrowsersMax = 16
+
+/** How often in a minute pushes to the endpoint of a browser may go back to earlier changes. */
+export const browserReplaysPerMinuteMax = 6
+
 /** Retrieved notifications that one decision signals receipts for. */
 export const retrievedPerDecisionMax = 256
 

@@ -6,7 +6,7 @@
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { type BlockedBy, blockedText, findBlock, withBlock } from "../blocks.ts"
-import { mailboxBlocksMax, registrationsMax } from "../limits.ts"
+import { mailboxBlocksMax, originBrowsersMax, registrationsMax } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
@@ -201,6 +201,7 @@ const createAs = (
     removedLocalDeliveries: [],
     retrieved: [],
     registrations: [],
+    browserOrigins: [],
     events: 0,
     fetched: 0,
     inlined: 0,
@@ -240,6 +241,7 @@ const receivedAt = (state: Open, lastAtMs: number, waiting: WaitingCount): Requi
   removedLocalDeliveries: state.removedLocalDeliveries,
   retrieved: state.retrieved,
   registrations: state.registrations,
+  browserOrigins: state.browserOrigins,
   events: state.events,
   fetched: state.fetched,
   inlined: state.inlined,
@@ -375,7 +377,11 @@ const listBlocks: Mailboxes["Open"]["Blocks"] = (state, { caller }, { nowMs }) =
   return stay().reply<MailboxReply>({ _tag: "Blocks", blocks })
 }
 
-const register: Mailboxes["Open"]["Register"] = (state, { id, reader }) => {
+const originIsFull = `the mailbox has ${originBrowsersMax} browsers with a push service at this ` +
+  "origin, which is none that the service knows: remove one of them, or let the operator name " +
+  "the origin in FANOUT_ALLOW"
+
+const register: Mailboxes["Open"]["Register"] = (state, { id, origin, reader }) => {
   if (!mayRead(state, reader)) return deny(readerDenied(reader))
   const part = partOf(id)
   if (state.registrations.includes(part)) return stay().reply(done)
@@ -383,7 +389,12 @@ const register: Mailboxes["Open"]["Register"] = (state, { id, reader }) => {
     return deny("Full", "the mailbox has the maximum number of registrations")
   }
   const registrations = [...state.registrations, part]
-  return become<MailboxState>({ ...state, registrations }).reply(done)
+  if (origin === undefined) return become<MailboxState>({ ...state, registrations }).reply(done)
+  if (state.browserOrigins.filter((one) => one.origin === origin).length >= originBrowsersMax) {
+    return deny("Full", originIsFull)
+  }
+  const browserOrigins = [...state.browserOrigins, { part, origin }]
+  return become<MailboxState>({ ...state, registrations, browserOrigins }).reply(done)
 }
 
 const readHead: Mailboxes["Open"]["ReadHead"] = (state, message, { head }) => {
@@ -398,7 +409,8 @@ const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {
   const part = partOf(id)
   if (!state.registrations.includes(part)) return stay().reply(done)
   const registrations = state.registrations.filter((one) => one !== part)
-  return become<MailboxState>({ ...state, registrations }).reply(done)
+  const browserOrigins = state.browserOrigins.filter((one) => one.part !== part)
+  return become<MailboxState>({ ...state, registrations, browserOrigins }).reply(done)
 }
 
 const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {

@@ -47,6 +47,9 @@ export type OwnerSettings = typeof OwnerSettings.Type
 /** A local delivery that was removed: its id in URIs, and when. */
 const RemovedLocalDelivery = Schema.Struct({ id: Schema.String, atMs: Count })
 
+/** The beginning of the hash of an origin. */
+const OriginHash = Schema.String.check(Schema.isMaxLength(16))
+
 export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Open", {
@@ -76,6 +79,10 @@ export const MailboxState = Schema.Union([
     retrieved: Schema.Array(Retrieval),
     /** The part after the `=` of each push registration's id. Each change signals them. */
     registrations: Schema.Array(Schema.String).pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed([]))
+    ),
+    /** The origins of unknown push services, of which one may have `originBrowsersMax` of them. */
+    browserOrigins: Schema.Array(Schema.Struct({ part: Schema.String, origin: OriginHash })).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
     /** How many stored log items are removal events, not notifications. */
@@ -199,8 +206,15 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("MarkUnread", { n: Count, reader: MailboxReader }),
   /** Removes one notification, by the two parts of its id. */
   Schema.TaggedStruct("Remove", { n: Count, idRandom: Base64Id, reader: MailboxReader }),
-  /** Adds a registration, which each change then signals. The message is idempotent. */
-  Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
+  /**
+   * Adds a registration, which each change then signals. The message is idempotent. It has the
+   * `origin` of a browser's endpoint, unless that is a known push service.
+   */
+  Schema.TaggedStruct("Register", {
+    id: RegistrationId,
+    reader: MailboxReader,
+    origin: Schema.optionalKey(OriginHash)
+  }),
   /** Removes a registration that has ended; the registration sends it. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
   /**

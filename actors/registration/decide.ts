@@ -17,8 +17,8 @@ import { attemptItems, keepsAttempts } from "./attempts.ts"
 import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
 import { isEnd, isRejectedForGood, retryAtMs } from "./push-answers.ts"
-import { endTest, startTest, testEventView, testRejected, testUnverified,
-  withoutTestResult } from "./test-event.ts"
+import { endTest, replaysWith, startTest, testEventView, testRejected, testUnverified,
+  tooManyReplays, withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -274,6 +274,8 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
   if (state.form === "webpush" && state.secrets.length === 0) {
     return deny("Invalid", browserNotRestored)
   }
+  const replays = replaysWith(state, message.cursor, nowMs)
+  if (replays === undefined) return deny("Busy", tooManyReplays)
   const base: Registered = {
     ...without(
       isMoved ? withoutTestResult(state) : state,
@@ -286,6 +288,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
       ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const
     ),
     callback,
+    ...replays,
     version: state.version + 1,
     updatedBy: challenge,
     tries: 0,

@@ -115,6 +115,8 @@ export const RegistrationState = Schema.Union([
       Schema.Struct({ first: Count, chars: Schema.Array(Count) })
     ),
     test: Schema.optionalKey(TestEvent),
+    /** When the latest requests let pushes to the endpoint of a browser go back. */
+    replaysMs: Schema.optionalKey(Schema.Array(Count)),
     /** Not stored: a verification is running, and counts as lost after this time. */
     verifyingUntilMs: Schema.optionalKey(Count),
     /** Not stored. */

@@ -20,12 +20,13 @@ export const isEnd = (
 
 /**
  * Whether a push service rejects every attempt, such as one with a key that the browser has not
- * subscribed with (403). An endpoint that is no push service, and was never verified, gets no more.
+ * subscribed with (403). An endpoint that is no push service, and was never verified, gets no more;
+ * nor does one that redirects, which is not followed.
  */
 export const isRejectedForGood = (
   { form }: PushReceiver,
   { _tag, code = 0 }: DeliveryFailure
-): boolean => form === "webpush" && _tag === "PermanentFailure" && code >= 400
+): boolean => form === "webpush" && _tag === "PermanentFailure" && code >= 300
 
 /** When to retry after a failure. After the end of the schedule its last wait repeats. */
 export const retryAtMs = (

@@ -5,7 +5,7 @@
  * a push service that wants no more: its endpoint has never been verified. Pure.
  */
 import { Schema } from "effect"
-import { registrationLeaseMs, testsPerMinuteMax } from "../limits.ts"
+import { browserReplaysPerMinuteMax, registrationLeaseMs, testsPerMinuteMax } from "../limits.ts"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
@@ -152,4 +152,27 @@ export const testEventView = (test: TestEvent, nowMs: number): TestEventView | u
     code: "code" in outcome ? outcome.code : undefined,
     problem: problemOf(outcome, isExcess)
   }
+}
+
+export const tooManyReplays = "the position was not changed, as it may be changed " +
+  `${browserReplaysPerMinuteMax} times in a minute for a browser: send it again later`
+
+/** What is known of a registration whose pushes go back. */
+interface Replayed {
+  readonly form: string
+  readonly replaysMs?: ReadonlyArray<number>
+}
+
+/**
+ * What the state has after a request that moves the cursor. The endpoint of a browser was never
+ * verified: pushes to it go back so often in a minute. Undefined if this is one too many.
+ */
+export const replaysWith = (
+  { form, replaysMs = [] }: Replayed,
+  cursor: number | undefined,
+  nowMs: number
+): Pick<Replayed, "replaysMs"> | undefined => {
+  if (form !== "webpush" || cursor === undefined) return {}
+  const start = startWithin(replaysMs, browserReplaysPerMinuteMax, nowMs)
+  return start._tag === "TooMany" ? undefined : { replaysMs: start.startsMs }
 }

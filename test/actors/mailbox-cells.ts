@@ -29,6 +29,7 @@ export const open: Variant<MailboxState, "Open"> = {
   removedLocalDeliveries: [],
   retrieved: [],
   registrations: [],
+  browserOrigins: [],
   events: 0,
   fetched: 0,
   inlined: 0,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { type Block, hostsOf } from "../../actors/blocks.ts"
-import { expiryReadRetryMs, mailboxBlocksMax, readRangesMax, removedLocalDeliveriesMax,
-  removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
+import { expiryReadRetryMs, mailboxBlocksMax, originBrowsersMax, readRangesMax,
+  removedLocalDeliveriesMax, removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
 import { firstStartRequestId, type MailboxMessage,
   type MailboxState } from "../../actors/mailbox/protocol.ts"
@@ -381,6 +381,32 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, { ...register, reader: {} }), "Unauthenticated")
       const all = Array.from({ length: 256 }, (_, at) => `registration${at}`)
       expectRefused(decide({ ...open, registrations: all }, register), "Full")
+      // Those of browsers at one origin that is no known push service.
+      const browserOrigins = Array.from({ length: originBrowsersMax }, (_, at) => ({
+        part: `browser${at}`,
+        origin: "one"
+      }))
+      const browser = { ...register, origin: "one" }
+      expect(decide(open, browser).nextState).toEqual({
+        ...open,
+        registrations: ["registration-1"],
+        browserOrigins: [{ part: "registration-1", origin: "one" }]
+      })
+      const crowded = {
+        ...open,
+        registrations: browserOrigins.map(({ part }) => part),
+        browserOrigins
+      }
+      expectRefused(decide(crowded, browser), "Full")
+      expectOnlyReply(decide(crowded, { ...browser, id: "alice=browser3" }), done)
+      for (const other of [{ ...browser, origin: "two" }, register]) {
+        expect(decide(crowded, other).answer).toEqual(done)
+      }
+      const { nextState: left = open } = decide(crowded, {
+        _tag: "Unregister",
+        id: "alice=browser3"
+      })
+      expect(decide(left, browser).answer).toEqual(done)
     },
     "Open.Unregister": () => {
       const signaling = decide(watched, unregister)

@@ -1,7 +1,7 @@
 /** The form `webpush` of a registration: its decisions, and one push. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { failingMaxMs } from "../../actors/limits.ts"
+import { browserReplaysPerMinuteMax, failingMaxMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { OutboundContent, OutboundPost } from "../../actors/outbound/protocol.ts"
@@ -109,7 +109,8 @@ describe("the subscription of a browser", () => {
   })
 
   it("is suspended when the push service rejects the push, and lifted by its owner", () => {
-    for (const code of [400, 401, 403, 413]) {
+    // A redirect, which is not followed, is none of a push service.
+    for (const code of [301, 302, 307, 308, 400, 401, 403, 413]) {
       const rejected = decide(pushing, permanent(code))
       expect(rejected.nextState).toMatchObject({ status: "suspended", code, pushing: 8, cursor: 3 })
       expect(rejected.timerAtMs).toBeNull()
@@ -136,7 +137,7 @@ describe("the subscription of a browser", () => {
     })
 
     it("has no other one once the push service rejects it, until a request lifts that", () => {
-      for (const code of [400, 401, 403, 413]) {
+      for (const code of [302, 400, 401, 403, 413]) {
         const decision = decide(testing, testedBy(code))
         const { nextState: rejected = absent } = decision
         expect(rejected).toMatchObject({
@@ -185,7 +186,7 @@ describe("the subscription of a browser", () => {
     })
 
     it("is changed by no other failure", () => {
-      for (const outcome of [faulted, { ...faulted, code: 503 }, failure(302)]) {
+      for (const outcome of [faulted, { ...faulted, code: 503 }]) {
         expect(decide(testing, { ...tested, outcome }).nextState)
           .toEqual({ ...testing, test: { ...test, outcome, durationMs: 12 } })
       }
@@ -204,10 +205,26 @@ describe("the subscription of a browser", () => {
     })
   })
 
+  it("goes back to earlier changes a bounded number of times in a minute", () => {
+    const back = { ...update, cursor: 1 }
+    let state: Registered = idle
+    for (let n = 0; n < browserReplaysPerMinuteMax; n += 1) {
+      const { nextState } = decide(state, { ...back, challenge: `c${n}` })
+      expect(nextState).toMatchObject({ cursor: 1 })
+      if (nextState?._tag === "Registered") state = nextState
+    }
+    expectRefused(decide(state, back), "Busy")
+    // Without another position it goes on, and a verified callback always.
+    expect(decide(state, update).nextState).toMatchObject({ status: "active" })
+    const native = { ...state, form: "native" } as const
+    expect(decide(native, back).nextState).toMatchObject({ cursor: 1 })
+    const later = decide(state, back, { nowMs: nowMs + 60_000 })
+    expect(later.nextState).toMatchObject({ cursor: 1, replaysMs: [nowMs + 60_000] })
+  })
+
   it("retries other failures, for seven days", () => {
-    const redirect = permanent(302)
     const forbidden = pushedFor({ _tag: "PermanentFailure", problem: "the address is not allowed" })
-    for (const message of [pushedFor(faulted), redirect, forbidden]) {
+    for (const message of [pushedFor(faulted), forbidden]) {
       expect(decide(pushing, message).nextState).toMatchObject({ status: "active", tries: 1 })
       const late = { ...pushing, failingSinceMs: nowMs - failingMaxMs }
       expect(decide(late, message).nextState).toMatchObject({ status: "suspended" })

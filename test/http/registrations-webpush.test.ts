@@ -2,7 +2,9 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { originBrowsersMax, pushItemsMax } from "../../actors/limits.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
+import { countedOrigin } from "../../http/resources/registrations/push-services.ts"
 import { type Browser, decryptPush, newBrowser, verifyVapid } from "../actors/web-push.ts"
 import type { Answered } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
@@ -162,6 +164,48 @@ describe("POST /mailboxes/{mailbox}/registrations with a push subscription", () 
     expect(refused.status).toBe(422)
     expect(refused.text).toContain(detail)
     expect(refused.text).not.toContain(auth)
+  })
+
+  it("takes a bounded number at one origin that is no known push service", async () => {
+    const { href } = await service.open("browser-origin")
+    const at = (origin: string, n: number) => subscribe(href, subscriptionOf(`${origin}/?${n}`))
+    const many = (origin: string) =>
+      Promise.all(Array.from({ length: originBrowsersMax + 4 }, (_, n) => at(origin, n)))
+    const victim = await many("https://victim.example")
+    const created = victim.filter(({ status }) => status === 201)
+    const refused = victim.filter(({ status }) => status !== 201)
+    expect([created.length, refused.length]).toEqual([originBrowsersMax, 4])
+    for (const { status, text } of refused) {
+      expect([status, text]).toEqual([409, expect.stringContaining("FANOUT_ALLOW")])
+    }
+    const listed = await get(`${href}/registrations`)
+    expect(childrenOf(listed.xml)).toHaveLength(originBrowsersMax)
+    // One that is there may subscribe again, another origin has its own limit, and an end is room.
+    const [first] = created
+    const again = await get(first?.header("location") ?? "")
+    const renewed = await subscribe(href, subscriptionOf(again.child("callback") ?? ""))
+    expect(renewed.header("location")).toBe(first?.header("location"))
+    expect((await at("https://other.example", 1)).status).toBe(201)
+    await service.send("DELETE", first?.header("location") ?? "", { basic: owner })
+    await eventually(() => at("https://victim.example", 99), ({ status }) => status === 201)
+    // A team has many browsers at the push service of each.
+    for (const origin of ["https://fcm.googleapis.com", "https://wns2-am3p.notify.windows.com"]) {
+      for (const { status } of await many(origin)) expect(status).toBe(201)
+    }
+  })
+
+  it.each([
+    ["https://victim.example/?1", [], true],
+    ["https://victim.example/?1", ["https://victim.example"], false],
+    ["https://fcm.googleapis.com/fcm/send/x", [], false],
+    ["https://updates.push.services.mozilla.com/wpush/v2/x", [], false],
+    ["https://web.push.apple.com/x", [], false],
+    ["https://fcm.googleapis.com.victim.example/x", [], true],
+    ["https://evilfcm.googleapis.com/x", [], true],
+    ["https://fcm.googleapis.com:8443/x", [], true],
+    ["http://127.0.0.1:80/fcm.googleapis.com", [], true]
+  ])("counts those at %s, of which %j are allowed: %s", (uri, allowed, isCounted) => {
+    expect(countedOrigin(allowed, uri) !== undefined).toBe(isCounted)
   })
 
   it("needs the rights of every registration", async () => {
@@ -336,6 +380,19 @@ describe("a push to a browser", () => {
     pushService.answer(endpoint, 201)
     await service.until(location, (one) => one.child("cursor") === "1")
     expect(statusOf(await get(location))).toBe("active")
+  })
+
+  it("goes back to the newest changes only, as nothing has verified the endpoint", async () => {
+    const { href } = await service.open("browser-back")
+    for (let n = 0; n < pushItemsMax + 5; n += 1) await service.deposit(href, `number ${n}`)
+    const endpoint = pushService.at()
+    const location = (await subscribe(href, subscriptionOf(endpoint))).header("location")
+    const body = JSON.stringify({ since: "2020-01-01T00:00:00Z" })
+    const put = await service.send("PUT", location, { basic: owner, body, ...asJson })
+    expect(put.status, put.text).toBe(200)
+    const end = String(pushItemsMax + 5)
+    await service.until(location, (one) => one.child("cursor") === end)
+    expect(pushService.pushes(endpoint)).toHaveLength(1)
   })
 
   it("goes to no address that is not allowed", async () => {

@@ -1,5 +1,6 @@
 /** Handlers of push registrations (protocol §1.4): the native form, WebSub, and Web Push. */
 import { Effect } from "effect"
+import { pushItemsMax } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import type { RegistrationAttempt, RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
@@ -19,6 +20,7 @@ import { allowedBy, type AllowedRegistration, type AttemptsOf, browserNamed, col
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
   isPause, readBrowserSubscription, readCallback, readHubRequest,
   sinceIn } from "./registration-input.ts"
+import { countedOrigin } from "./push-services.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
 
@@ -41,10 +43,12 @@ const continuesAfter = (form: CreateMessage["form"], { reason }: Refusal): boole
 const createRegistration = Effect.fnUntraced(function*(
   { mailbox, reader, service }: ReaderCall,
   { id, to }: RegistrationRef,
-  create: CreateMessage
+  create: CreateMessage,
+  origin?: string
 ): Effect.fn.Return<RegistrationView, HandlerFailure> {
   const { view } = expectReply(yield* ask<RegistrationReply>(service, to, create), "Created")
-  const listing: MailboxMessage = { _tag: "Register", id, reader }
+  const counted = origin === undefined ? {} : { origin }
+  const listing: MailboxMessage = { _tag: "Register", id, reader, ...counted }
   const listed = yield* askOrRefusal<MailboxReply>(service, mailbox.to, listing)
   if (!isRefusal(listed)) return view
   if (!continuesAfter(create.form, listed)) {
@@ -122,7 +126,7 @@ const createBrowser = Effect.fnUntraced(function*(
     p256dh,
     secret: auth,
     leaseSeconds: 0
-  })
+  }, countedOrigin(readerCall.service.settings.fanOutAllow, endpoint))
   return viewAnswer(registrationView(mailbox, registration, view), {
     status: 201,
     headers: [["Location", registration.href], ...noStore]
@@ -251,7 +255,7 @@ const changedCallback = Effect.fnUntraced(function*(
 const changedPosition = Effect.fnUntraced(function*(
   { mailbox, service }: MailboxCall,
   input: RequestInput,
-  { mailboxView }: AllowedRegistration
+  { mailboxView, view }: AllowedRegistration
 ): Effect.fn.Return<{ readonly cursor?: number }, HandlerFailure> {
   const text = sinceIn(input)
   if (text === undefined) return {}
@@ -263,10 +267,15 @@ const changedPosition = Effect.fnUntraced(function*(
     )
   }
   const { after, state } = yield* positionSince(service, mailbox, mailboxView, since)
-  return state !== "unknown" ? { cursor: after } : yield* httpError(
-    "unprocessable",
-    "since: the mailbox has not given out this position: take a time, or one of its listings"
-  )
+  if (state === "unknown") {
+    return yield* httpError(
+      "unprocessable",
+      "since: the mailbox has not given out this position: take a time, or one of its listings"
+    )
+  }
+  // A browser shows each push, and nothing has verified its endpoint: it gets the newest one again.
+  const first = view.form === "webpush" ? mailboxView.head - pushItemsMax : 0
+  return { cursor: Math.max(after, first) }
 })
 
 /** The registration's version, for which the conditions of the request hold; fails with 412. */
