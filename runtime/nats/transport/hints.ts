@@ -3,13 +3,16 @@
  * one message, with a line `<kind>/<id> <hint>` for each actor. Of several hints about one actor
  * only the last is sent. A message for each actor would cost as much as a sixth of its commit; so a
  * node that watches an actor receives the hints about all. Watchers on the announcing node are
- * called directly; the node ignores its own message.
+ * called directly; the node ignores its own message. A message counts once, and for a short time:
+ * whoever repeats one would make every watcher read its actor again. Watchers read it from time to
+ * time without a hint, too.
  */
 import type { NatsConnection, Subscription } from "@nats-io/transport-node"
 import { keyOf } from "../../actor/index.ts"
 import { bundleCharsMax } from "../../limits.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
-import { type Envelopes, nodeNamedBy } from "./envelopes.ts"
+import { type Envelopes, isFresh, nodeNamedBy } from "./envelopes.ts"
+import { ReceivedCodes } from "./foreign-envelopes.ts"
 
 const subject = "restante.changes"
 
@@ -17,6 +20,7 @@ export class Hints {
   private readonly nc: NatsConnection
   private readonly envelopes: Envelopes
   private readonly node: string
+  private readonly received = new ReceivedCodes()
   /** The listeners of each watched actor, by its key. */
   private readonly watched = new Map<string, Set<HintListener>>()
   /** Only while an actor is watched. */
@@ -55,8 +59,11 @@ export class Hints {
     return this.nc.subscribe(subject, {
       callback: (error, message) => {
         if (error !== null || nodeNamedBy(message) === this.node) return
-        const text = this.envelopes.receive("change", message)?.text ?? ""
-        for (const line of text.split("\n")) {
+        const envelope = this.envelopes.receive("change", message)
+        if (envelope === undefined || !isFresh(envelope)) return
+        if (this.received.has(envelope.code)) return
+        this.received.add(envelope.code)
+        for (const line of envelope.text.split("\n")) {
           const space = line.indexOf(" ")
           this.notify(line.slice(0, space), line.slice(space + 1))
         }

@@ -238,6 +238,33 @@ describe("a repeated message", () => {
     return found
   }
 
+  it("of a change is a hint once, and none when it is old", async () => {
+    const hints: Array<string> = []
+    asker.transport.watch(alice, (hint) => hints.push(hint))
+    await pass()
+    const announce = async (hint: string): Promise<Msg> => {
+      owner.transport.announce(alice, hint)
+      await new Promise((resolve) => setImmediate(resolve))
+      await pass()
+      const [found] = stranger.seen.filter((one) => one.subject === "restante.changes").slice(-1)
+      if (found === undefined) throw new Error("no change was seen")
+      return found
+    }
+    const change = await announce("8")
+    expect(hints).toEqual(["8"])
+    stranger.repeat(change)
+    await pass()
+    // Also when the watcher does not remember it any more.
+    await pass(envelopeAgeMaxMs)
+    for (let n = 0; n < 4; n++) {
+      stranger.repeat(change)
+      await pass(answeredKeepMs)
+    }
+    expect(hints).toEqual(["8"])
+    await announce("9")
+    expect(hints).toEqual(["8", "9"])
+  })
+
   it("of a node is decided once, by this owner and by later ones", async () => {
     expect(await asked(asker, "one")).toEqual(succeeds("done one"))
     const ask = askOf("one")
