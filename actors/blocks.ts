@@ -36,8 +36,21 @@ export interface BlockedBy {
   readonly fragment: string
 }
 
-/** A tag, with its local name, or a text. The service writes `>` in attributes as a reference. */
-const partPattern = /<(\/?)(?:[^\s/>:]*:)?([^\s/>:]+)[^>]*?(\/?)>|([^<]+)/g
+/**
+ * A comment or instruction; CDATA, with its text; a tag, with its local name and whether it closes
+ * or is empty; or a text. Elements that the service does not know are stored as they were sent, so
+ * that `>` may be in their attributes.
+ */
+const partPattern = new RegExp(
+  [
+    "<!--[^]*?-->|<\\?[^]*?\\?>",
+    "<!\\[CDATA\\[(?<literal>[^]*?)\\]\\]>",
+    "<(?<closing>/?)(?:[^\\s/>:]*:)?(?<name>[^\\s/>:]+)" +
+    "(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<empty>/?)>",
+    "(?<text>[^<]+)"
+  ].join("|"),
+  "g"
+)
 
 /** The elements of an item whose text is a link for readers. */
 const linkNames: ReadonlySet<string> = new Set(["url", "from", "click"])
@@ -46,15 +59,16 @@ const linkNames: ReadonlySet<string> = new Set(["url", "from", "click"])
 const linksOf = (fragment: string): ReadonlyArray<string> => {
   const links: Array<string> = []
   let depth = 0
-  let text = ""
-  for (const [, closing, name = "", empty, part = ""] of fragment.matchAll(partPattern)) {
-    if (depth > 0) text += part
-    if (name === "" || empty === "/") continue
+  let link = ""
+  for (const { groups = {} } of fragment.matchAll(partPattern)) {
+    const { closing, empty, literal = "", name, text = "" } = groups
+    if (depth > 0) link += literal + unescapeText(text)
+    if (name === undefined || empty === "/") continue
     if (closing === "") {
       if (depth > 0 || linkNames.has(name)) depth++
     } else if (depth > 0 && --depth === 0) {
-      links.push(text)
-      text = ""
+      links.push(link)
+      link = ""
     }
   }
   return links
@@ -68,7 +82,7 @@ const namedCharacters: Readonly<Record<string, string>> = {
   quot: "\""
 }
 
-const referencePattern = /&(?:(amp|apos|gt|lt|quot)|#(\d{1,7})|#x([\da-f]{1,6}));/gi
+const referencePattern = /&(?:(amp|apos|gt|lt|quot)|#0*(\d{1,7})|#x0*([\da-f]{1,6}));/gi
 
 /** The text of XML character data. */
 const unescapeText = (text: string): string =>
@@ -105,7 +119,7 @@ const hostsIn = (link: string): ReadonlyArray<string> =>
  * browsers read them: another spelling of a host evades no block.
  */
 export const hostsOf = (fragment: string): ReadonlyArray<string> => [
-  ...new Set(linksOf(fragment).flatMap((link) => hostsIn(unescapeText(link))))
+  ...new Set(linksOf(fragment).flatMap(hostsIn))
 ]
 
 const isInForce = ({ untilMs }: Block, nowMs: number): boolean =>

@@ -81,7 +81,17 @@ describe("a block", () => {
     "<url>good</url><from>http:////evil.example</from>",
     "<url>good</url><click>https://evil.example/</click>",
     "<url>good</url><x:click xmlns:x=\"urn:x\">https://evil.example/</x:click>",
-    "<url>good</url><click>http://<b/>evil<click>.</click>example/</click>"
+    "<url>good</url><click>http://<b/>evil<click>.</click>example/</click>",
+    "<url>good</url><click><![CDATA[https://evil.example/]]></click>",
+    "<url>good</url><click>https://ev<![CDATA[il.exa]]>mple/<![CDATA[</click>]]></click>",
+    "<url>good</url><click><![CDATA[http://a&amp;b@evil.example/]]></click>",
+    "<url>good</url><click>https://ev<!-- </click> -->il.example/<!-- > --></click>",
+    "<url>good</url><click>https://&#000000101;vil.example/</click>",
+    "<url>good</url><click>https://&#x00000000065;vil.example/</click>",
+    "<url>good</url><click a=\"x>y\">https://evil.example/</click>",
+    "<url>good</url><click a='/>' b=\"'>\">https://evil.example/</click>",
+    "<!-- <click> --><url>good</url><click\n>https://evil.example/</click >",
+    "<url>good</url><b c=\"/\"><click>https://evil.example/</click></b>"
   ])("of a host refuses it in every spelling that browsers read: %s", (links) => {
     const fragment = `<item><description>d</description>${links}</item>`
     expect(refusalOf({ kind: "host", value: "evil.example" }, { fragment }))

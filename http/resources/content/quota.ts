@@ -1,7 +1,7 @@
 /** The quotas of what clients store, and their answers (protocol §7). */
 import { Effect } from "effect"
 import { networkKey, type QuotaExceeded } from "../../../actors/index.ts"
-import { type Call, type KeyCharge, type HandlerFailure, httpError, noCharge,
+import { type Call, type HandlerFailure, httpError, type KeyCharge, noCharge,
   type Service } from "../../pipeline/index.ts"
 
 /** The network whose daily limit a request counts for; none for accounts and this machine. */
