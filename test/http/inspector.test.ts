@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element, writeElement } from "../../http/formats/xml/index.ts"
 import { actorView } from "../../http/resources/cluster/actor-views.ts"
+import { shownItem, shownJson } from "../../http/resources/cluster/shown-fields.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { address, shardOf } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
@@ -31,6 +32,24 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const path = "/cluster/actors/mailbox/box"
+
+/** The kinds, and whether all of their text but secrets is shown. */
+const allKinds: Readonly<Record<string, boolean>> = {
+  account: true,
+  audit: true,
+  "background-task": false,
+  cabinet: false,
+  content: false,
+  idempotency: false,
+  mailbox: false,
+  notification: false,
+  readiness: true,
+  registration: false,
+  session: true,
+  throttle: false
+}
+
+const uriOf = (path: string): string => `https://hooks.example/${path}?token=x`
 
 const itemsOf = (actor: Element): ReadonlyArray<string> => {
   const items = childOf(actor, "items")
@@ -73,7 +92,7 @@ describe("the inspector", () => {
     expect(cluster.text).toContain("href=\"/cluster/actors/mailbox\"")
   })
 
-  it("shows state, log, node and shard, without secrets, and text of others as text", async () => {
+  it("shows state, log, node and shard, without secrets and without text of others", async () => {
     const { text, xml } = await send("GET", path, { basic })
     const of = address("mailbox", "box")
     expect(xml.attributes).toMatchObject({
@@ -88,42 +107,70 @@ describe("the inspector", () => {
     })
     const state = childOf(xml, "state")?.children.join("") ?? ""
     expect(JSON.parse(state)).toMatchObject({ _tag: "Open", passwordHash: "not shown" })
-    expect(itemsOf(xml).join()).toContain("script&gt;hello")
+    expect(itemsOf(xml)).toEqual([
+      expect.stringMatching(/^a notification of 20\d\d-.+Z: not shown, \d{3} characters$/)
+    ])
     expect(text).not.toContain(secret)
+    expect(text).not.toContain("hello")
+    expect(text).not.toContain("a.test")
     const json = await send("GET", path, { basic, accept: "application/json" })
     expect(JSON.parse(json.text)).toMatchObject({ kind: "mailbox", id: "box", state })
     const page = await send("GET", path, { basic, accept: "text/html" })
     expect(page.text).toContain("<h2>State</h2>")
-    expect(page.text).not.toContain("<script>hello")
+    expect(page.text).not.toContain("hello")
     expect(page.text).not.toContain(secret)
   })
 
   it("shows the newest items of a log, however large they are", async () => {
     await send("POST", "/mailboxes", { basic, headers: { Slug: "large" } })
     for (let at = 0; at < 25; at++) {
-      const text = `<description>item ${at} ${"x".repeat(900)}</description>`
       const field = `<note>${"y".repeat(9_000)}</note>`
-      const item = `<item><url>http://a.test/</url>${text}${field}</item>`
+      const item = `<item><url>http://a.test/</url><description>${at}</description>${field}</item>`
       const body = `<notification>${item}</notification>`
       expect((await send("POST", "/mailboxes/large", { body })).status).toBe(202)
     }
-    const items = itemsOf((await send("GET", "/cluster/actors/mailbox/large", { basic })).xml)
-    expect(items.map((text) => /item (\d+) x/.exec(text)?.[1]))
-      .toEqual(Array.from({ length: 20 }, (_, at) => String(at + 5)))
-    for (const text of items) expect(text.length).toBeLessThan(5_000)
+    const { xml } = await send("GET", "/cluster/actors/mailbox/large", { basic })
+    const items = childrenOf(childOf(xml, "items") ?? xml, "item")
+    expect(items.map(({ attributes }) => attributes["n"]))
+      .toEqual(Array.from({ length: 20 }, (_, at) => String(at + 6)))
+    for (const text of itemsOf(xml)) expect(text).toMatch(/: not shown, 9\d{3} characters$/)
   })
 
-  it("shows no encrypted password of a notification", async () => {
-    await send("POST", "/mailboxes", { basic, headers: { Slug: "sealed" } })
-    const item = "<item><description>hush</description><url>http://a.test/</url>" +
-      "<password>of-the-message</password></item>"
-    const sent = await send("POST", "/mailboxes/sealed", {
-      body: `<notification>${item}</notification>`
+  it("shows nothing that users wrote, of any kind that may have it", async () => {
+    const mark = "of-a-user"
+    const blocks = { id: "b".repeat(22), kind: "host", value: `${mark}.example`, reason: mark }
+    const values = [
+      `<notification><item><description>${mark}</description></item></notification>`,
+      JSON.stringify(mark),
+      JSON.stringify({ _tag: "Registered", status: "active", tries: 3, callback: uriOf(mark) }),
+      JSON.stringify({ status: "failed", code: 404, to: uriOf(mark), problem: mark }),
+      JSON.stringify({ settings: { title: mark, deposit: "anyone", webhook: { url: mark } } }),
+      JSON.stringify({ body: { type: `text/${mark}`, disposition: mark, lengthBytes: 7 } }),
+      JSON.stringify({ blocks: [blocks], exchange: { requestHeaders: [["X", mark]] } }),
+      JSON.stringify({ [`<${mark}>`]: 1, query: { contains: mark } }),
+      JSON.stringify({ aFieldOfLater: mark, lists: [[mark], { name: mark }] })
+    ]
+    for (const [kind, isOpen] of Object.entries(allKinds)) {
+      for (const value of isOpen ? values.slice(1, 4) : values) {
+        for (const text of [shownJson(kind, value, 2), shownItem(kind, { n: 1, value })]) {
+          expect([kind, value, text?.includes(mark) === true]).toEqual([kind, value, isOpen])
+        }
+      }
+    }
+    const shown = shownJson("registration", values[2] ?? "", 0) ?? ""
+    expect(JSON.parse(shown)).toEqual({
+      _tag: "Registered",
+      status: "active",
+      tries: 3,
+      callback: "https://hooks.example, the rest of 39 characters not shown"
     })
-    expect(sent.status, sent.text).toBe(202)
-    const [text] = itemsOf((await send("GET", "/cluster/actors/mailbox/sealed", { basic })).xml)
-    expect(text).toContain("~ not shown")
-    expect(text).toContain("<password></password>")
+    expect(shownItem("notification", { n: 1, value: values[0] ?? "" }))
+      .toBe(`not shown, ${values[0]?.length} characters`)
+  })
+
+  it("knows each kind of actors", async () => {
+    const kinds = [...service.service.system.snapshot().activations.keys()]
+    expect(kinds.toSorted()).toEqual(Object.keys(allKinds).toSorted())
   })
 
   it("shows no answer of a receiver, which not every admin may see", () => {

@@ -1,12 +1,12 @@
 /** The inspector: the ids of a kind of actors, and one actor as its node has it. */
 import { type Html, html, nothing, type PageLink, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime, listElement, optionalElement,
-  printable } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, listElement,
+  optionalElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { inspectedItemCharsMax } from "../../limits.ts"
 import { type Address, type Inspection, type LogItem, shardOf } from "../../../runtime/index.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
+import { shownItem, shownJson } from "./shown-fields.ts"
 
 /** An actor with the node that owns it, and the last items of its log. */
 export interface InspectedNode {
@@ -46,39 +46,6 @@ export const actorsView = (
   links: [...links, ...next]
 })
 
-/**
- * Fields with secrets, encrypted or hashed, which nobody needs to find a fault; and `answer`, which
- * the resource of a registration shows to those who may see what a receiver has answered.
- */
-const secretField = /hash$|secret|password|challenge$|fingerprint|^sealed$|^tried$|^answer$/i
-
-/**
- * A state without its secrets, with as many spaces of indentation; undefined for a record that is
- * no JSON, since nobody knows what is secret in it.
- */
-const withoutSecretFields = (text: string, indentation: number): string | undefined => {
-  try {
-    const state: unknown = JSON.parse(
-      text,
-      (name, value) => secretField.test(name) && value !== null ? "not shown" : value
-    )
-    return printable(JSON.stringify(state, null, indentation))
-  } catch {
-    return undefined
-  }
-}
-
-/** The encrypted password of a stored notification (`actors/sealed-fragment.ts`). */
-const sealedLine = /^~[0-9a-z]+ [^\n]*\n/m
-
-/** The start of an item as documents show it; an item in JSON as a state. */
-const itemText = ({ value }: LogItem): string => {
-  const text = withoutSecretFields(value, 0) ?? value.replace(sealedLine, "~ not shown\n")
-  return printable(
-    text.length > inspectedItemCharsMax ? `${text.slice(0, inspectedItemCharsMax)}…` : text
-  )
-}
-
 const actorElement = (
   service: Service,
   { address, inspection, log, node }: InspectedNode
@@ -104,8 +71,11 @@ const actorElement = (
       "quarantined-since": isoTime(quarantine?.sinceMs),
       "quarantined-until": isoTime(quarantine?.untilMs)
     },
-    optionalElement("state", state === undefined ? undefined : withoutSecretFields(state, 0)),
-    ...listElement("items", log.map((item) => element("item", { n: item.n }, itemText(item))))
+    optionalElement("state", state && shownJson(address.kind, state, 0)),
+    ...listElement(
+      "items",
+      log.map((item) => element("item", { n: item.n }, shownItem(address.kind, item)))
+    )
   )
 }
 
@@ -135,12 +105,14 @@ const liftForm = ({ address, inspection }: InspectedNode): Html =>
 <button type="submit">Lift the quarantine</button></form>
 `
 
-const stateOf = ({ inspection: { isLoaded, state, stateChars } }: InspectedNode): Html => {
+const stateOf = (
+  { address: { kind }, inspection: { isLoaded, state, stateChars } }: InspectedNode
+): Html => {
   if (stateChars === undefined) return html`<p>It has no record.</p>`
   if (state === undefined) {
     return html`<p>Its ${stateChars} characters are too many to be shown.</p>`
   }
-  const text = withoutSecretFields(state, 2)
+  const text = shownJson(kind, state, 2)
   if (text === undefined) {
     return html`<p>Its record, of ${stateChars} characters, cannot be read.</p>`
   }
@@ -152,13 +124,13 @@ const stateOf = ({ inspection: { isLoaded, state, stateChars } }: InspectedNode)
 `
 }
 
-const logOf = (log: ReadonlyArray<LogItem>): Html =>
+const logOf = ({ address: { kind }, log }: InspectedNode): Html =>
   log.length === 0
     ? html`<p>The log is empty.</p>`
     : html`<ol class="entries">${
       log.map((item) =>
         html`<li><p>Item ${item.n}</p>
-<pre>${itemText(item)}</pre></li>
+<pre>${shownItem(kind, item)}</pre></li>
 `
       )
     }</ol>
@@ -166,14 +138,14 @@ const logOf = (log: ReadonlyArray<LogItem>): Html =>
 
 /** One actor. */
 export const actorView = (service: Service, inspected: InspectedNode): ResourceView => {
-  const { address: { id, kind }, log } = inspected
+  const { address: { id, kind } } = inspected
   return {
     title: `${kind}/${id}`,
     tree: () => actorElement(service, inspected),
     body: () =>
       html`${facts(inspected)}${liftForm(inspected)}<h2>State</h2>
 ${stateOf(inspected)}<h2>Last items of the log</h2>
-${logOf(log)}`,
+${logOf(inspected)}`,
     links: [{ rel: "up", href: actorsPath(kind), title: `Actors: ${kind}` }]
   }
 }

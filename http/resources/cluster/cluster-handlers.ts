@@ -69,7 +69,7 @@ const lastItems = (
   )
 }
 
-/** One actor. The audit log has who looked, since it may show what others sent to each other. */
+/** One actor. The audit log has who looked, as it shows who has stored how much, and when. */
 export const getActor = defineHandler(function*(service, call) {
   const admin = yield* requireAdmin(service, call)
   const actor = yield* actorOf(service, call)

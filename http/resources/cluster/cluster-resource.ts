@@ -196,7 +196,8 @@ export const clusterResource: ResourceDefinition = {
       id: "getActor",
       summary: "Reads the state of an actor, the end of its log, its timer and its last fault",
       description:
-        "As its node has it: in memory, or else in the store. The audit log has each read.",
+        "As its node has it: in memory, or else in the store. What users wrote is not shown. The " +
+        "audit log has each read.",
       isNeverGone: true,
       needs: "role",
       scopes: ["admin"],
