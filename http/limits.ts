@@ -58,7 +58,6 @@ export const webhookAgeMsMax = 300_000
 
 /** Lengths of the secret by which webhooks are signed. */
 export const webhookSecretCharsMin = 8
-
 export const webhookSecretCharsMax = 256
 
 /** Length of a template of webhooks. */
@@ -69,9 +68,7 @@ export const webhookTemplateCharsMax = 1_024
  * a message that takes longer to read.
  */
 export const shownMessageBytesMax = 64 * 1024
-
 export const shownPictureBytesMax = 4 * 1024 * 1024
-
 export const shownMessageMs = 1_000
 
 /**
@@ -80,9 +77,7 @@ export const shownMessageMs = 1_000
  * description, which is left out, and for the characters after it.
  */
 export const previewRowsMax = 20
-
 export const previewReadBytesMax = 2 * 1024
-
 export const previewCharsMax = 200
 
 /** Beginnings of texts that a node keeps for the pages of mailboxes. */
@@ -138,7 +133,6 @@ export const formFieldsMax = 128
 
 /** Entries of one page of a listing: without `limit`, and the maximum. */
 export const pageEntriesDefault = 100
-
 export const pageEntriesMax = 1000
 
 /** Longest wait of a long poll (`Prefer: wait`), in seconds as in the field. */
@@ -161,7 +155,6 @@ export const overrunBytesMax = 1024 * 1024
  * client network may take half.
  */
 export const spilledBytesMax = 1024 * 1024 * 1024
-
 export const spilledMemoryBytesMax = 64 * 1024 * 1024
 
 /**
@@ -169,7 +162,6 @@ export const spilledMemoryBytesMax = 64 * 1024 * 1024
  * more bytes than this, and has also held the turn for longer.
  */
 export const uploadTurnBytesMax = 256 * 1024 * 1024
-
 export const uploadTurnMs = 1_000
 
 /** Bytes of one read of an upload that waits in a file. */
@@ -177,7 +169,6 @@ export const spillPieceBytes = 256 * 1024
 
 /** Unfinished bodies at a node, in bytes: all together, and of one client network. */
 export const bodiesBytesMax = 40 * 1024 * 1024
-
 export const networkBodiesBytesMax = 20 * 1024 * 1024
 
 /** What an unfinished body counts beside its bytes: the connection, and its request. */
@@ -210,7 +201,6 @@ export const turnBytesMax = 256 * 1024
 
 /** Event streams and long polls open at a node: all together, and of one client network. */
 export const openAnswersMax = 10_000
-
 export const openAnswersPerNetworkMax = 1_000
 
 /** When a client whose event stream or long poll was refused may try again. */
@@ -222,11 +212,37 @@ export const bodySweepMs = 500
 /** The native server closes a connection after 8 s of a body, unless it is told to wait. */
 export const bodyKeepMs = 4_000
 
-/** The service disconnects a reader of a streamed answer that receives nothing for this long. */
+/** The service disconnects a reader of an answer that receives nothing for this long. */
 export const readerStallMs = 30_000
 
 /** What a reader of an answer that holds a place must receive; `readerStallMs` late at most. */
 export const placeReaderBytesPerSecondMin = 32 * 1024
+
+/** Answers that their clients have not read, in bytes: all together, and of one client network. */
+export const unreadBytesMax = 128 * 1024 * 1024
+export const networkUnreadBytesMax = 64 * 1024 * 1024
+
+/** What an unread answer counts beside its body: the connection, and its request. */
+export const heldAnswerBytes = 4 * 1024
+
+/** What a streamed answer counts that waits for its client: a chunk, and the open file. */
+export const heldStreamBytes = 136 * 1024
+
+/**
+ * A client must read so much a second, of an answer that the socket did not take at once. What it
+ * reads faster gives it time for pauses, at most so long.
+ */
+export const answerBytesPerSecondMin = 1024
+export const answerCreditMsMax = 120_000
+
+/** How often the service looks for answers that are not read. */
+export const answerSweepMs = 1_000
+
+/** The native server ends a connection that takes nothing for 10 s, unless it is told to wait. */
+export const answerKeepMs = 4_000
+
+/** A body that is copied for a connection which ends with its answer; a larger one is not. */
+export const lastAnswerBytesMax = 16 * 1024
 
 /** The service reads and discards a refused body up to this size, so that the connection stays. */
 export const refusedBodyBytesMax = 64 * 1024
@@ -236,12 +252,10 @@ export const drainGraceMs = 100
 
 /** `Retry-After` of 503 when overloaded, and of 503 from a quarantined actor, in seconds. */
 export const overloadedRetrySeconds = 1
-
 export const quarantinedRetrySeconds = 60
 
 /** Clients of each kind that the page of limits shows, and those among which it finds them. */
 export const busiestShownMax = 20
-
 export const busiestScannedMax = 10_000
 
 /** Exports of accounts at one node at a time. */
@@ -267,7 +281,6 @@ export const endingPausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
 
 /** Length of a message or mailbox password. */
 export const passwordCharsMax = 256
-
 export const passwordCharsMin = 16
 
 /**
@@ -275,7 +288,6 @@ export const passwordCharsMin = 16
  * credential cache of a node.
  */
 export const validTokensMax = 20_000
-
 export const suspectAddressesMax = 20_000
 
 /** A node that could not record the use of a token tries again after this time. */
@@ -301,7 +313,6 @@ export const browserLookupMs = 1000
 
 /** Length of a token's name, and how long a token may be valid. */
 export const tokenLabelCharsMax = 100
-
 export const tokenLifetimeMaxMs = 10 * 365 * 24 * 60 * 60 * 1000
 
 /** Records of tokens that are removed together. */
@@ -415,7 +426,6 @@ export const cabinetChunkItemsMin = 10
 
 /** Notifications of an outgoing mailbox that one request asks, and entries that it scans. */
 export const outgoingAskedMax = 1000
-
 export const outgoingScannedMax = 10_000
 
 /** The fewest entries of an outgoing mailbox that a filtered listing reads in one request. */
@@ -432,7 +442,6 @@ export const statusEventPauseMs = 100
 
 /** How long the answer to a test event waits for its result, and the time between two looks. */
 export const testAnswerWaitMs = 10_000
-
 export const testPollMs = 100
 
 /** How often an open page without an event stream checks its entity tag. */
@@ -455,9 +464,7 @@ export const relativeTimesMs = 30_000
 
 /** Limits of a WebSub subscriber's choices (§5.1): bytes of its secret, seconds of its lease. */
 export const subscriberSecretBytesMax = 199
-
 export const leaseSecondsDefault = 10 * 24 * 60 * 60
-
 export const leaseSecondsMax = 30 * 24 * 60 * 60
 
 /** Addresses of clients and proxies that a node has parsed and keeps. */
@@ -483,7 +490,6 @@ export const originRecipientsMax = 100
 
 /** Size of the text that an `href` answer refers to, and the number of references to follow. */
 export const referredBytesMax = 8 * 1024
-
 export const referenceHopsMax = 4
 
 /** References to other services that clients of one network without an account may cause. */
@@ -505,7 +511,6 @@ export const securityTextAgeMaxMs = 24 * 60 * 60_000
 
 /** A key set, in bytes, and its keys. */
 export const keySetBytesMax = 256 * 1024
-
 export const keysMax = 100
 
 /** Length of an issuer's metadata document. */
@@ -525,7 +530,6 @@ export const verifiedTokensMax = 10_000
 
 /** Length of the name of a claim, and the dots in it. */
 export const claimPathCharsMax = 200
-
 export const claimPathDotsMax = 8
 
 /** Roles of one token that the service reads. */
@@ -538,7 +542,6 @@ export const clockToleranceMaxMs = 5 * 60_000
 
 /** Conditions of one query, and levels of their nesting. */
 export const conditionNodesMax = 100
-
 export const conditionDepthMax = 16
 
 /** Length of a value in a condition. */
@@ -599,7 +602,6 @@ export const turnComparisonsMax = 20_000
 
 /** Rows, and characters, of one block of cached rows. */
 export const blockRows = 128
-
 export const blockCharsMax = 32 * 1024
 
 /** Approximate bytes of a block beside its text and numbers. */
@@ -654,7 +656,6 @@ export const changesPerRow = 2
 
 /** How long an upload tries to find out whether the store has its load, and the pause between. */
 export const loadSettleMs = 5_000
-
 export const loadSettlePauseMs = 100
 
 /** The pause before a node continues a load whose write failed. */
@@ -682,7 +683,6 @@ export const blockRetryMs = 1_000
 
 /** Reports that the service keeps; beyond them it removes the oldest. */
 export const reportsMax = 1_000
-
 export const reportReasonCharsMax = 1_000
 
 /** Reports that one account or client network may send. */
@@ -692,7 +692,6 @@ export const reportsPerClient = { quota: 20, windowMs: 60 * 60 * 1000 }
 
 /** Entries that one read of the audit log returns, and that one page of it searches. */
 export const auditReadItems = 500
-
 export const auditScannedMax = 20_000
 
 /** Entries in one page of the chain, and characters after which a page ends. */
@@ -774,6 +773,10 @@ const relations: ReadonlyArray<readonly [holds: boolean, relation: string]> = [
   [pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax"],
   [pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block"],
   [eventHeartbeatMs < longPollSecondsMax * 1000, "heartbeat is shorter than a long poll"],
+  [
+    eventBufferBytesMax < networkUnreadBytesMax && networkUnreadBytesMax <= unreadBytesMax,
+    "a network has room for many unread answers, and others beside it"
+  ],
   [
     networkBodiesBytesMax < spilledMemoryBytesMax / 2 && uploadTurnBytesMax < spilledBytesMax / 2,
     "files take more of one network than memory does, and more than one turn"

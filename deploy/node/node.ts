@@ -286,6 +286,7 @@ const listening = (
   baseUrl: string,
   handler: ReturnType<typeof makeApplication>,
   spills: SpillSettings,
+  { clients }: Service,
   onError: (error: unknown) => void
 ) =>
   Effect.tryPromise({
@@ -297,6 +298,7 @@ const listening = (
         handler,
         corsOrigin: corsOriginOf(settings),
         spills,
+        networkOf: (request) => clients.clientOf(request).network,
         onError
       }),
     catch: asUnavailable
@@ -380,6 +382,7 @@ const serveOver = Effect.fnUntraced(function*(
     baseUrl,
     handler,
     spillsOf(settings, service),
+    service,
     (error) => {
       run(Effect.logError("a request failed", error))
     }

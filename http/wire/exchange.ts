@@ -1,13 +1,15 @@
 /** Answers one request; independent of the server library. */
-import { placeReaderBytesPerSecondMin, refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
+import { lastAnswerBytesMax, refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
   uploadBufferBytesMax } from "../limits.ts"
+import { type HeldAnswer, placePace, type ReadingPace, sendRest,
+  type UnreadBudget } from "./answers/index.ts"
 import type { BodyBudget } from "./body-budget.ts"
 import { PartialDocument } from "./document.ts"
 import { EventStream } from "./event-stream.ts"
 import { joinBefore, joinFields, joinHeaders, type KeptFields, type ReplyHeaders,
   type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
-import type { BodyFault } from "./request.ts"
+import type { BodyFault, HttpRequest } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
 import { Spill, type SpillFolder, Upload } from "./uploads/index.ts"
 
@@ -31,6 +33,9 @@ export const eventHeaders: ReplyHeaders = [
 export interface Shared {
   readonly statusLines: StatusLines
   readonly bodies: BodyBudget
+  readonly unread: UnreadBudget
+  /** The network of a request's client, whose unread answers are bounded. */
+  readonly networkOf: (request: HttpRequest) => string
   /** Where the bytes of uploads wait that arrive although their clients are paused. */
   readonly spills: SpillFolder
   readonly onError: (error: unknown) => void
@@ -56,6 +61,7 @@ const afterPacket = (callback: () => void): void => void setImmediate(callback)
 export class Exchange {
   private readonly native: NativeResponse
   private readonly shared: Shared
+  private readonly request: HttpRequest
   private readonly isHead: boolean
   private readonly declaredBytes: number
   private readonly isLast: boolean
@@ -78,13 +84,14 @@ export class Exchange {
   constructor(
     native: NativeResponse,
     shared: Shared,
-    isHead: boolean,
+    request: HttpRequest,
     framing: { readonly declaredBytes: number; readonly isLast: boolean }
   ) {
     const { declaredBytes, isLast } = framing
     this.native = native
     this.shared = shared
-    this.isHead = isHead
+    this.request = request
+    this.isHead = request.method === "HEAD"
     this.declaredBytes = declaredBytes
     this.isLast = isLast
     this.bodyDone = declaredBytes === 0
@@ -367,18 +374,36 @@ export class Exchange {
     return isFull
   }
 
-  private send({ body, status }: HttpReply, joined: string): void {
+  private send({ body = "", status }: HttpReply, joined: string): void {
     if (this.aborted) return this.settle()
     const native = this.native
+    let isSent = true
     native.cork(() => {
       this.writeHead(status, joined)
-      if (status === 204 || status === 304) this.endWithoutBody(undefined)
-      else if (this.isHead) this.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body))
-      else if (!this.closes()) native.end(body ?? "")
-      else if (this.bodyDone) native.end(body ?? "", true)
-      else this.endUnread(body ?? "")
+      if (status === 204 || status === 304) return this.endWithoutBody(undefined)
+      if (this.isHead) return this.endWithoutBody(Buffer.byteLength(body))
+      const closes = this.closes()
+      if (body.length > (closes ? lastAnswerBytesMax : 0)) isSent = this.tryEnd(body)
+      else if (!closes) native.end(body)
+      else if (this.bodyDone) native.end(body, true)
+      else this.endUnread(body)
     })
-    this.settle()
+    if (isSent) return this.settle()
+    const whole = typeof body === "string" ? Buffer.from(body) : body
+    sendRest(native, whole, this.hold(whole), {
+      isLast: this.closes(),
+      onAbort: (callback) => this.onAbort(callback),
+      done: () => this.settle()
+    })
+  }
+
+  /**
+   * Whether the socket takes the whole answer. `native.end` would copy what it does not take,
+   * behind all earlier answers that the client has not read.
+   */
+  private tryEnd(body: string | Uint8Array): boolean {
+    this.announceClose()
+    return this.native.tryEnd(body, Buffer.byteLength(body))[1]
   }
 
   /**
@@ -417,14 +442,30 @@ export class Exchange {
     try {
       await sendStream(native, body, lengthBytes, {
         aborted: () => this.aborted,
-        onAbort: (callback) => this.onAbort(callback)
-      }, holdsPlace ? placeReaderBytesPerSecondMin : 0)
+        onAbort: (callback) => this.onAbort(callback),
+        hold: () => this.hold(undefined, holdsPlace ? placePace : undefined)
+      })
     } catch (error) {
       this.shared.onError(error)
     }
     const sent = !this.aborted
     this.settle()
     return sent ? "sent" : "aborted"
+  }
+
+  /** Begins to count what an answer holds that its client has not read. */
+  private hold(body?: Uint8Array, pace?: ReadingPace): HeldAnswer {
+    const { native, request, shared } = this
+    return shared.unread.hold({
+      network: shared.networkOf(request),
+      body,
+      pace,
+      end: () => native.close(),
+      keep: () => {
+        native.pause()
+        native.resume()
+      }
+    })
   }
 
   /** Answers with an event stream (text/event-stream); undefined if the client is gone. */

@@ -7,7 +7,7 @@ export interface NativeResponse {
   write(chunk: string | Uint8Array): boolean
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown
   endWithoutBody(): unknown
-  tryEnd(chunk: Uint8Array, totalBytes: number): [ok: boolean, done: boolean]
+  tryEnd(chunk: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean]
   close(): unknown
   getWriteOffset(): number
   onWritable(handler: (offset: number) => boolean): unknown

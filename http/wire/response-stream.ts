@@ -1,10 +1,13 @@
 /** Sends a body in chunks, no faster than the client receives them. */
-import { readerStallMs } from "../limits.ts"
+import { heldStreamBytes } from "../limits.ts"
+import type { HeldAnswer } from "./answers/index.ts"
 import type { NativeResponse } from "./native-response.ts"
 
 interface Connection {
   readonly aborted: () => boolean
   readonly onAbort: (callback: () => void) => void
+  /** Begins to count what waits for the client, which ends it without progress. */
+  readonly hold: () => HeldAnswer
 }
 
 /** The body has another length than announced; the connection was closed. */
@@ -12,46 +15,22 @@ export class BrokenBody extends Error {
   readonly _tag = "BrokenBody"
 }
 
-/**
- * How long a reader may keep the service waiting: `readerStallMs`, from which its waits are taken,
- * and to which what it receives is added, at `bytesPerSecondMin`. At a rate of 0 each wait may be
- * as long.
- */
-class ReaderPace {
-  private readonly bytesPerSecondMin: number
-  private leftMs = readerStallMs
-
-  constructor(bytesPerSecondMin: number) {
-    this.bytesPerSecondMin = bytesPerSecondMin
-  }
-
-  get waitMaxMs(): number {
-    return this.leftMs
-  }
-
-  count(waitedMs: number, bytes: number): void {
-    if (this.bytesPerSecondMin === 0) return
-    const regainedMs = bytes * 1000 / this.bytesPerSecondMin
-    this.leftMs = Math.min(readerStallMs, Math.max(0, this.leftMs - waitedMs) + regainedMs)
-  }
-}
-
 class Writer {
   private readonly native: NativeResponse
   private readonly connection: Connection
   private readonly lengthBytes: number | undefined
-  private readonly pace: ReaderPace
   private wake: (() => void) | undefined
   private sentBytes = 0
   private complete = false
+  /** From the first time that the socket is full. */
+  private held: HeldAnswer | undefined
+  private creditedBytes = 0
 
   constructor(
     native: NativeResponse,
     connection: Connection,
-    lengthBytes: number | undefined,
-    pace: ReaderPace
+    lengthBytes: number | undefined
   ) {
-    this.pace = pace
     this.native = native
     this.connection = connection
     this.lengthBytes = lengthBytes
@@ -62,19 +41,29 @@ class Writer {
     connection.onAbort(() => this.wake?.())
   }
 
-  /**
-   * Waits until the socket accepts more bytes, after it has taken `bytes`; disconnects a client
-   * that stalls too long.
-   */
-  private async writable(bytes: number): Promise<void> {
+  /** Waits until the socket accepts more bytes; the budget ends a client that stalls too long. */
+  private async writable(): Promise<void> {
     if (this.connection.aborted()) return
-    const timer = setTimeout(() => this.native.close(), this.pace.waitMaxMs)
-    const sinceMs = performance.now()
-    await new Promise<void>((resolve) => {
+    const writable = new Promise<void>((resolve) => {
       this.wake = resolve
     })
-    clearTimeout(timer)
-    this.pace.count(performance.now() - sinceMs, bytes)
+    this.held ??= this.hold()
+    const takenBytes = this.native.getWriteOffset()
+    this.held.progress(takenBytes - this.creditedBytes)
+    this.creditedBytes = takenBytes
+    this.held.pause(false)
+    await writable
+    this.held.pause(true)
+  }
+
+  private hold(): HeldAnswer {
+    const held = this.connection.hold()
+    held.resize(heldStreamBytes)
+    return held
+  }
+
+  release(): void {
+    this.held?.release()
   }
 
   /** Writes a whole chunk; resolves when there is room for the next one. */
@@ -93,9 +82,9 @@ class Writer {
         ok = taken
         this.complete = done
       })
-      if (ok || this.complete) return this.pace.count(0, piece.length)
+      if (ok || this.complete) return
       const offset = this.native.getWriteOffset()
-      await this.writable(offset - start - (chunk.length - rest.length))
+      await this.writable()
       rest = chunk.subarray(offset - start)
     }
   }
@@ -105,8 +94,7 @@ class Writer {
     this.native.cork(() => {
       ok = this.native.write(chunk)
     })
-    if (ok) this.pace.count(0, chunk.length)
-    else await this.writable(chunk.length)
+    if (!ok) await this.writable()
   }
 
   end(): void {
@@ -123,18 +111,15 @@ class Writer {
 
 /**
  * Sends the chunks of a body after the head was written. Returns early when the client leaves. If
- * the body fails, it closes the connection and fails with that error or with `BrokenBody`. A client
- * that receives less than `bytesPerSecondMin` is disconnected, however it spreads them.
+ * the body fails, it closes the connection and fails with that error or with `BrokenBody`.
  */
 export const sendStream = async (
   native: NativeResponse,
   body: AsyncIterable<Uint8Array>,
   lengthBytes: number | undefined,
-  connection: Connection,
-  bytesPerSecondMin = 0
+  connection: Connection
 ): Promise<void> => {
-  const pace = new ReaderPace(bytesPerSecondMin)
-  const writer = new Writer(native, connection, lengthBytes, pace)
+  const writer = new Writer(native, connection, lengthBytes)
   try {
     for await (const chunk of body) {
       if (connection.aborted()) return
@@ -145,5 +130,7 @@ export const sendStream = async (
   } catch (error) {
     writer.cut()
     throw error
+  } finally {
+    writer.release()
   }
 }

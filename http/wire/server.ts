@@ -6,6 +6,7 @@ import { makeProblem, pagelessProblemReply, type ProblemSlug } from "../formats/
 import { tmpdir } from "node:os"
 import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
+import { UnreadBudget } from "./answers/index.ts"
 import { BodyBudget } from "./body-budget.ts"
 import { type CorsOrigin, statusLines } from "./header-fields.ts"
 import { type HttpResponse, type ListenSocket, loadNative, type NativeRequest,
@@ -29,6 +30,10 @@ export interface ListenOptions {
   readonly corsOrigin: CorsOrigin
   /** Where the bytes of uploads wait; in the folder of the system by default. */
   readonly spills?: SpillSettings | undefined
+  /** The network of a request's client; by default its address. */
+  readonly networkOf?: (request: HttpRequest) => string
+  /** Answers that their clients do not read; with the limits of the service by default. */
+  readonly unread?: UnreadBudget
 }
 
 export interface Server {
@@ -108,7 +113,7 @@ const dispatcher = (options: ListenOptions, shared: Shared) => {
     const request = new PlainRequest(native, source, flat)
     const framing = framingOf(request, flat)
     const { detail, refusal } = framing
-    const exchange = new Exchange(native, shared, request.method === "HEAD", framing)
+    const exchange = new Exchange(native, shared, request, framing)
     try {
       if (refusal === undefined) options.handler(request, exchange)
       else answerProblem(options, request, exchange, refusal, detail)
@@ -143,6 +148,8 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
   const shared: Shared = {
     statusLines: statusLines(options.corsOrigin),
     bodies: new BodyBudget(),
+    unread: options.unread ?? new UnreadBudget(),
+    networkOf: options.networkOf ?? (({ remoteAddress }) => remoteAddress),
     spills: new SpillFolder(options.spills ?? { path: tmpdir() }),
     onError: options.onError,
     streams: new Set(),

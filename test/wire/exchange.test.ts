@@ -2,11 +2,12 @@
 import { tmpdir } from "node:os"
 import { describe, expect, it } from "vitest"
 import { heldUploadBytes, turnBytesMax } from "../../http/limits.ts"
+import { UnreadBudget } from "../../http/wire/answers/index.ts"
 import { BodyBudget } from "../../http/wire/body-budget.ts"
 import { Exchange, type Shared } from "../../http/wire/exchange.ts"
 import { statusLines } from "../../http/wire/header-fields.ts"
 import type { NativeResponse } from "../../http/wire/native-response.ts"
-import { BodyError } from "../../http/wire/request.ts"
+import { BodyError, RequestHeaders } from "../../http/wire/request.ts"
 import { SpillFolder, type SpillSettings } from "../../http/wire/uploads/index.ts"
 
 type OnData = Parameters<NativeResponse["onData"]>[0]
@@ -43,7 +44,8 @@ class Connection implements NativeResponse {
   endWithoutBody(): void {
     this.ended.push("")
   }
-  tryEnd(): [boolean, boolean] {
+  tryEnd(body: string | Uint8Array): [boolean, boolean] {
+    this.ended.push(body.toString())
     return [true, true]
   }
   close(): void {
@@ -70,6 +72,14 @@ class Connection implements NativeResponse {
 
 const network = () => "192.0.2.0/24"
 
+const request = {
+  method: "POST",
+  path: "/",
+  query: "",
+  headers: new RequestHeaders([]),
+  remoteAddress: "192.0.2.1"
+}
+
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 /** A server with this much room for unfinished bodies, whose clock the test moves. */
@@ -86,6 +96,8 @@ const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
   const shared: Shared = {
     statusLines: statusLines("*"),
     bodies,
+    unread: new UnreadBudget(),
+    networkOf: network,
     spills,
     onError: (error) => {
       errors.push(error)
@@ -99,7 +111,7 @@ const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
   }
   const open = (declaredBytes = 0) => {
     const connection = new Connection()
-    const exchange = new Exchange(connection, shared, false, { declaredBytes, isLast: false })
+    const exchange = new Exchange(connection, shared, request, { declaredBytes, isLast: false })
     return { connection, exchange }
   }
   return { bodies, clock, errors, open, shared }

@@ -1,6 +1,8 @@
 /** Streamed answers and the pace of their readers, above a native response of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { placeReaderBytesPerSecondMin, readerStallMs } from "../../http/limits.ts"
+import { answerCreditMsMax, placeReaderBytesPerSecondMin,
+  readerStallMs } from "../../http/limits.ts"
+import { placePace, type ReadingPace, UnreadBudget } from "../../http/wire/answers/index.ts"
 import type { NativeResponse } from "../../http/wire/native-response.ts"
 import { sendStream } from "../../http/wire/response-stream.ts"
 
@@ -27,6 +29,7 @@ class SlowSocket {
         return false
       },
       end: () => undefined,
+      getWriteOffset: () => this.writtenBytes,
       cork: (write) => write(),
       onWritable: (handler) => {
         this.writable = () => void handler(0)
@@ -41,8 +44,9 @@ class SlowSocket {
   }
 
   /** Sends chunks without end until the client is cut, or it has received so many. */
-  async send(chunksMax: number, bytesPerSecondMin?: number): Promise<boolean> {
+  async send(chunksMax: number, pace?: ReadingPace): Promise<boolean> {
     let hasEnded = false
+    const budget = new UnreadBudget()
     async function* chunks() {
       try {
         for (let at = 0; at < chunksMax; at++) yield Buffer.alloc(chunkBytes)
@@ -54,9 +58,11 @@ class SlowSocket {
       aborted: () => this.isCut,
       onAbort: (callback: () => void) => {
         this.leave = callback
-      }
+      },
+      hold: () =>
+        budget.hold({ network: "a", pace, end: () => this.native.close(), keep: () => undefined })
     }
-    const sent = sendStream(this.native, chunks(), undefined, connection, bytesPerSecondMin)
+    const sent = sendStream(this.native, chunks(), undefined, connection)
     await vi.runAllTimersAsync()
     await sent
     return hasEnded
@@ -69,33 +75,33 @@ const chunkMs = chunkBytes * 1000 / placeReaderBytesPerSecondMin
 describe("a reader of an answer that holds a place", () => {
   it("is cut when it receives just enough not to stall, and leaves its place", async () => {
     const socket = new SlowSocket(readerStallMs / 2)
-    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect(await socket.send(1_000, placePace)).toBe(true)
     expect(socket.isCut).toBe(true)
     expect(socket.writtenBytes).toBeLessThanOrEqual(3 * chunkBytes)
   })
 
   it("is cut at last when it is a little too slow", async () => {
     const socket = new SlowSocket(chunkMs * 1.1)
-    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect(await socket.send(1_000, placePace)).toBe(true)
     expect(socket.isCut).toBe(true)
   })
 
   it("gets all of it at the least rate", async () => {
     const socket = new SlowSocket(chunkMs)
-    expect(await socket.send(1_000, placeReaderBytesPerSecondMin)).toBe(true)
+    expect(await socket.send(1_000, placePace)).toBe(true)
     expect([socket.isCut, socket.writtenBytes]).toEqual([false, 1_000 * chunkBytes])
   })
 })
 
 describe("a reader of another answer", () => {
-  it("may receive as slowly as it likes", async () => {
+  it("may receive more slowly", async () => {
     const socket = new SlowSocket(readerStallMs - 1)
     expect(await socket.send(100)).toBe(true)
     expect([socket.isCut, socket.writtenBytes]).toEqual([false, 100 * chunkBytes])
   })
 
   it("is cut when it stalls", async () => {
-    const socket = new SlowSocket(readerStallMs + 1)
+    const socket = new SlowSocket(answerCreditMsMax + readerStallMs)
     expect(await socket.send(100)).toBe(true)
     expect([socket.isCut, socket.writtenBytes]).toEqual([true, chunkBytes])
   })
