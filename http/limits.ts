@@ -32,20 +32,16 @@ const storedValueBytesMax = 1023 * 1024
 /** Bytes of a stored notification besides its document: its time, random part and digest. */
 const storedHeaderBytesMax = 1024
 
-/** Elements and pieces of text of one document together. */
+/** Elements and pieces of text of one document together; attributes of one element. */
 export const xmlNodesMax = 20_000
+export const xmlAttributesMax = 64
 
 /** Length of an element or attribute name. */
 export const xmlNameCharsMax = 128
 
-/** Attributes of one element. */
-export const xmlAttributesMax = 64
-
-/** Deepest nesting of values in a notification of JSON-LD, the root counted. */
-export const linkedDataDepthMax = 32
-
-/** Values of one notification of JSON-LD. */
+/** Values of one notification of JSON-LD, and their deepest nesting, the root counted. */
 export const linkedDataValuesMax = 20_000
+export const linkedDataDepthMax = 32
 
 /** Length of the description that is taken from plain text, in characters. */
 export const plainTextTitleCharsMax = 200
@@ -107,10 +103,8 @@ export const slugCharsMax = 64
 /** Request line and header fields together (protocol §0). */
 export const headerBlockBytesMax = 16 * 1024
 
-/** Characters of an Accept field that negotiation reads. */
+/** Of an Accept field negotiation reads so many characters, and media ranges. */
 export const acceptCharsMax = 2048
-
-/** Media ranges of one Accept field that negotiation reads. */
 export const acceptRangesMax = 64
 
 /** Cached results of negotiation, for each list of offered types. */
@@ -396,6 +390,9 @@ export const titleCharsMax = 200
 
 /** Items that an event stream or a search in a log reads at a time. */
 export const eventItemsMax = 100
+
+/** Stored characters that an event stream reads at a time; the first item whatever its length. */
+export const eventReadCharsMax = 64 * 1024
 
 /**
  * A long poll or event stream reads again after this time, in case a hint was lost. It also checks

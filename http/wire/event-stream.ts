@@ -1,5 +1,6 @@
 /** Server-sent events (WHATWG HTML §9.2) with a bound on the bytes that wait for a slow reader. */
-import { eventBufferBytesMax, readerStallMs } from "../limits.ts"
+import { answerBytesPerSecondMin, eventBufferBytesMax, readerStallMs } from "../limits.ts"
+import type { HeldAnswer } from "./answers/index.ts"
 import type { NativeResponse } from "./native-response.ts"
 
 /** The text of one event. Each line of `data` becomes a `data` field; other fields are one line. */
@@ -20,17 +21,48 @@ export class EventStream {
   private readonly ended: () => void
   private isOpen = true
   private pendingBytes = 0
+  private readonly hold: () => HeldAnswer
+  /** While events wait in memory: the budget ends a client that reads nothing. */
+  private held: HeldAnswer | undefined
   private readonly listeners: Array<() => void> = []
   private waiting: (() => void) | undefined
 
-  constructor(native: NativeResponse, ended: () => void) {
+  /** `hold` begins to count what waits for the client. */
+  constructor(native: NativeResponse, hold: () => HeldAnswer, ended: () => void) {
     this.native = native
+    this.hold = hold
     this.ended = ended
     native.onWritable(() => {
-      this.pendingBytes = 0
-      this.waiting?.()
+      this.flush()
       return true
     })
+  }
+
+  /** Sends what waits. The native server does so with the next bytes only: those of a comment. */
+  private flush(): void {
+    if (!this.isOpen) return
+    let flowing = false
+    this.native.cork(() => {
+      flowing = this.native.write(":\n")
+    })
+    // How much the client has read is not known, but it reads.
+    if (!flowing) return this.wait(0).progress(answerBytesPerSecondMin * readerStallMs / 1000)
+    this.release()
+    this.waiting?.()
+  }
+
+  /** So many bytes more wait for the client. */
+  private wait(bytes: number): HeldAnswer {
+    this.pendingBytes += bytes
+    this.held ??= this.hold()
+    this.held.resize(this.pendingBytes)
+    return this.held
+  }
+
+  private release(): void {
+    this.pendingBytes = 0
+    this.held?.release()
+    this.held = undefined
   }
 
   get open(): boolean {
@@ -49,24 +81,24 @@ export class EventStream {
     })
     if (flowing) return true
     const isFirst = this.pendingBytes === 0
-    this.pendingBytes += Buffer.byteLength(text)
+    this.wait(Buffer.byteLength(text))
     // One event may be larger than the bound: it alone does not close the stream.
-    if (isFirst || this.pendingBytes <= eventBufferBytesMax) return true
+    if (isFirst || this.pendingBytes <= eventBufferBytesMax) return this.isOpen
     this.cut()
     return false
   }
 
-  /**
-   * Resolves when the socket accepts bytes again, or the stream has ended; disconnects a client
-   * that reads nothing. One caller waits at a time.
-   */
+  /** Whether nothing waits in memory for the client. */
+  get isFlowing(): boolean {
+    return this.held === undefined
+  }
+
+  /** Resolves when nothing waits any more, or the stream has ended. One caller waits at a time. */
   async writable(): Promise<void> {
-    if (this.pendingBytes === 0 || !this.isOpen) return
-    const timer = setTimeout(() => this.cut(), readerStallMs)
+    if (this.isFlowing || !this.isOpen) return
     await new Promise<void>((resolve) => {
       this.waiting = resolve
     })
-    clearTimeout(timer)
   }
 
   /** Closes the connection at once, for a reader that does not read. */
@@ -94,6 +126,7 @@ export class EventStream {
   aborted(): void {
     if (!this.isOpen) return
     this.isOpen = false
+    this.release()
     this.ended()
     this.waiting?.()
     for (const listener of this.listeners.splice(0)) listener()

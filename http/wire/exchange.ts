@@ -473,7 +473,7 @@ export class Exchange {
     const joined = joinHeaders(200, [...eventHeaders, ...headers])
     if (!this.begin()) return undefined
     const { streams } = this.shared
-    const stream = new EventStream(this.native, () => {
+    const stream = new EventStream(this.native, () => this.hold(), () => {
       streams.delete(stream)
       this.settle()
     })

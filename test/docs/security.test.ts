@@ -16,7 +16,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   amplification: [32, 36, 45, 223, 225, 231, 246],
   "memory and slow clients": [
     ...[12, 33, 90, 91, 92, 93, 180, 186, 188, 189, 216, 217, 224, 234],
-    ...[240, 241, 242]
+    ...[240, 241, 242, 243]
   ],
   "sign-in of browsers": [55, 57, 58, 59],
   tokens: [50, 51, 53, 76, 77, 184, 185, 220],

@@ -1,5 +1,7 @@
 /** Long polls and live streams of mailboxes. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import type { Service } from "../../http/pipeline/service.ts"
 import { stream as openStream } from "./streams.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
@@ -117,6 +119,36 @@ describe("live streams", () => {
     for (let i = 0; i < 30; i++) expect((await live.next())?.data).toContain(`s${i} x`)
     expect((await live.next())?.data).toContain("last")
     live.close()
+  })
+
+  test("for a reader that stalls nothing is read ahead, and it gets all", async () => {
+    const reads: Array<number> = []
+    const own = await startMailboxes((one) => {
+      const system = Object.create(one.system) as Service["system"]
+      const read: Service["system"]["read"] = (...query) =>
+        Effect.tap(
+          one.system.read(...query),
+          (items) => Effect.sync(() => reads.push(items.length))
+        )
+      return { ...one, system: Object.assign(system, { read }) }
+    })
+    const { href } = await own.open("stalled")
+    // More than the buffers of the sockets take.
+    for (let i = 0; i < 60; i++) await own.deposit(href, `s${i} ${"x".repeat(240_000)}`)
+    reads.length = 0
+    const live = await stream(href)
+    await expect.poll(() => reads.length).toBeGreaterThan(0)
+    let before = -1
+    await expect.poll(() => {
+      const isStalled = reads.length === before
+      before = reads.length
+      return isStalled
+    }, { interval: 500, timeout: 20_000 }).toBe(true)
+    expect(reads.length).toBeLessThan(60)
+    for (let i = 0; i < 60; i++) expect((await live.next())?.data).toContain(`s${i} x`)
+    expect(Math.max(...reads)).toBe(1)
+    live.close()
+    await own.close()
   })
 
   test("a drain ends streams and waits at once", async () => {

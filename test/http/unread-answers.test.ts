@@ -3,11 +3,13 @@ import { connect, type Socket } from "node:net"
 import { afterEach, expect, it } from "vitest"
 import { heldAnswerBytes, heldStreamBytes } from "../../http/limits.ts"
 import { UnreadBudget } from "../../http/wire/answers/index.ts"
+import { eventText } from "../../http/wire/event-stream.ts"
 import { listen, type Server } from "../../http/wire/server.ts"
 
 const mebibyte = 1024 * 1024
 /** More than the socket's buffers of both sides take together. */
 const body = Buffer.alloc(16 * mebibyte, "a")
+const event = body.toString()
 const small = Buffer.alloc(32 * 1024, "a")
 /** So many small answers are more than the socket takes. */
 const smallMax = 1_000
@@ -38,6 +40,7 @@ const serve = async (budget: UnreadBudget) => {
     networkOf: ({ headers }) => headers.get("x-network") ?? "a",
     handler: ({ path }, exchange) => {
       if (path === "/stream") void exchange.replyStream(200, [], body.length, pieces())
+      else if (path === "/events") exchange.events([])?.send(eventText({ data: event }))
       else {
         const sent = path === "/shared" ? body : path === "/own" ? Buffer.from(body) : small
         answered += 1
@@ -145,4 +148,16 @@ it("end a connection that sends requests on and reads no answer", async () => {
   await expect.poll(() => [budget.size, inFlight()]).toEqual([0, 0])
   client.resume()
   await ended
+})
+
+it("count what waits in event streams, until it is read", async () => {
+  const budget = new UnreadBudget({ totalBytesMax: 2 * room, networkBytesMax: room + mebibyte })
+  const { port } = await serve(budget)
+  const clients: Array<Socket> = []
+  for (let n = 0; n < 6; n += 1) clients.push(await ask(port, "/events"))
+  await expect.poll(() => budget.size).toBe(2)
+  expect(budget.bytes).toBeGreaterThan(2 * body.length)
+  const read = await Promise.all(clients.map(readAll))
+  expect(read.filter((bytes) => bytes > body.length)).toHaveLength(2)
+  await expect.poll(() => [budget.size, budget.bytes]).toEqual([0, 0])
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { refreshedCall } from "../../auth/index.ts"
-import { eventItemsMax } from "../../limits.ts"
+import { eventItemsMax, eventReadCharsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
   type LiveSource, longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
@@ -48,37 +48,61 @@ export const pollListing = (
 }
 
 /**
+ * Reads some notifications after number `after`, and sends them until one waits for its reader; the
+ * others are read again after it. A reader that stalls must not hold what it cannot receive.
+ */
+const sendSome = Effect.fnUntraced(function*(
+  { call, mailbox, service }: ReaderCall,
+  after: number,
+  events: EventStream,
+  recheck: Effect.Effect<void, HandlerFailure>
+): Effect.fn.Return<{ readonly last: number; readonly isEnd: boolean }, HandlerFailure> {
+  const read = readBoundedItems(service, mailbox, after + 1, eventItemsMax, eventReadCharsMax)
+  const { isEnd, items } = yield* read
+  const sent: Array<{ readonly n: number }> = []
+  let last = after
+  for (const item of items) {
+    if (!events.isFlowing) break
+    if (!isRemoval(item.value)) {
+      yield* recheck
+      const entry = entryOf(item)
+      const id = formatCursor(entry.atMs, entry.n)
+      const data = entryXml(mailbox, entry)
+      if (!events.send(eventText({ event: "notification", id, data }))) {
+        return { last, isEnd: true }
+      }
+      sent.push({ n: item.n })
+    }
+    last = item.n
+  }
+  reportRetrieved(service, call, mailbox, spansOf(sent))
+  return { last, isEnd: items.length === 0 || (isEnd && last === items.at(-1)?.n) }
+})
+
+/**
  * Sends the notifications after number `after`; returns the number of the last one. It reads the
  * log at the pace of the reader, so that it neither skips nor repeats a notification.
  */
 const sendAfter = Effect.fnUntraced(function*(
-  { call, mailbox, reader, service }: ReaderCall,
+  readerCall: ReaderCall,
   after: number,
   events: EventStream,
   recheck: Effect.Effect<void, HandlerFailure>
 ): Effect.fn.Return<number, HandlerFailure> {
+  const { mailbox, reader, service } = readerCall
   let last = after
   for (;;) {
+    // A slow client may take long for what has arrived before.
+    yield* Effect.promise(() => events.writable())
+    if (!events.open) return last
     const view = yield* describeForReader(service, mailbox, reader)
     if (isRefusal(view)) {
       endRefusedStream(events, view, mailbox.href)
       return last
     }
-    const { isEnd, items } = yield* readBoundedItems(service, mailbox, last + 1, eventItemsMax)
-    const notifications = items.filter(({ value }) => !isRemoval(value))
-    for (const item of notifications) {
-      // A slow client may take long for what has arrived before.
-      yield* recheck
-      const entry = entryOf(item)
-      const id = formatCursor(entry.atMs, entry.n)
-      const data = entryXml(mailbox, entry)
-      if (!events.send(eventText({ event: "notification", id, data }))) return last
-      yield* Effect.promise(() => events.writable())
-    }
-    if (!events.open) return last
-    last = items.at(-1)?.n ?? last
-    reportRetrieved(service, call, mailbox, spansOf(notifications))
-    if (isEnd || items.length === 0) return last
+    const some = yield* sendSome(readerCall, last, events, recheck)
+    last = some.last
+    if (some.isEnd) return last
   }
 })
 
