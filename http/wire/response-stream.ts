@@ -25,6 +25,8 @@ class Writer {
   /** From the first time that the socket is full. */
   private held: HeldAnswer | undefined
   private creditedBytes = 0
+  /** Of a chunked body: whether the native server had not sent all at the last write. */
+  private isKeeping = false
 
   constructor(
     native: NativeResponse,
@@ -48,7 +50,10 @@ class Writer {
       this.wake = resolve
     })
     this.held ??= this.hold()
-    const takenBytes = this.native.getWriteOffset()
+    // The native server counts no bytes of a chunked body: it has taken all of them.
+    const takenBytes = this.lengthBytes === undefined
+      ? this.sentBytes
+      : this.native.getWriteOffset()
     this.held.progress(takenBytes - this.creditedBytes)
     this.creditedBytes = takenBytes
     this.held.pause(false)
@@ -89,12 +94,24 @@ class Writer {
     }
   }
 
+  /**
+   * The native server keeps what the socket does not take, and sends it with the next bytes only.
+   * So single bytes find out whether it has sent all, before it gets more to keep.
+   */
   private async writeChunked(chunk: Uint8Array): Promise<void> {
-    let ok = true
+    let at = 0
+    while (this.isKeeping && at < chunk.length && !this.connection.aborted()) {
+      await this.put(chunk.subarray(at, at + 1))
+      at += 1
+    }
+    if (at < chunk.length && !this.connection.aborted()) await this.put(chunk.subarray(at))
+  }
+
+  private async put(piece: Uint8Array): Promise<void> {
     this.native.cork(() => {
-      ok = this.native.write(chunk)
+      this.isKeeping = !this.native.write(piece)
     })
-    if (!ok) await this.writable()
+    if (this.isKeeping) await this.writable()
   }
 
   end(): void {

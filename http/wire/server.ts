@@ -126,7 +126,10 @@ const dispatcher = (options: ListenOptions, shared: Shared) => {
 
 const startHeartbeat = (shared: Shared): NodeJS.Timeout =>
   setInterval(() => {
-    for (const stream of shared.streams) stream.send(":\n\n")
+    for (const stream of shared.streams) {
+      // One whose client reads on needs none, and may not be ended by it.
+      if (stream.isFlowing) stream.send(":\n\n")
+    }
   }, eventHeartbeatMs).unref()
 
 const settle = (shared: Shared, timeoutMs: number): Promise<void> =>

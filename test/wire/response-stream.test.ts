@@ -11,10 +11,12 @@ afterEach(() => void vi.useRealTimers())
 
 const chunkBytes = 48 * 1024
 
-/** A socket whose client receives each chunk `delayMs` after it was written. */
+/** A socket whose client gets a chunk `delayMs` after it was written, and single bytes at once. */
 class SlowSocket {
   isCut = false
   writtenBytes = 0
+  /** Whether the client has received everything. */
+  private isEmpty = true
   readonly native: NativeResponse
   private readonly delayMs: number
   private writable: () => void = () => {}
@@ -25,11 +27,19 @@ class SlowSocket {
     const part: Partial<NativeResponse> = {
       write: (chunk) => {
         this.writtenBytes += chunk.length
-        setTimeout(() => this.writable(), this.delayMs)
+        if (this.isEmpty && chunk.length === 1) return true
+        if (this.isEmpty) {
+          setTimeout(() => {
+            this.isEmpty = true
+            this.writable()
+          }, this.delayMs)
+        }
+        this.isEmpty = false
         return false
       },
       end: () => undefined,
-      getWriteOffset: () => this.writtenBytes,
+      // As the native server, for a chunked body.
+      getWriteOffset: () => 0,
       cork: (write) => write(),
       onWritable: (handler) => {
         this.writable = () => void handler(0)
