@@ -389,11 +389,13 @@ const register: Mailboxes["Open"]["Register"] = (state, { id, origin, reader }) 
     return deny("Full", "the mailbox has the maximum number of registrations")
   }
   const registrations = [...state.registrations, part]
+  // A node of an earlier version removes a registration without its origin.
+  const origins = state.browserOrigins.filter((one) => state.registrations.includes(one.part))
   if (origin === undefined) return become<MailboxState>({ ...state, registrations }).reply(done)
-  if (state.browserOrigins.filter((one) => one.origin === origin).length >= originBrowsersMax) {
+  if (origins.filter((one) => one.origin === origin).length >= originBrowsersMax) {
     return deny("Full", originIsFull)
   }
-  const browserOrigins = [...state.browserOrigins, { part, origin }]
+  const browserOrigins = [...origins, { part, origin }]
   return become<MailboxState>({ ...state, registrations, browserOrigins }).reply(done)
 }
 

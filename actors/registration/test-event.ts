@@ -160,6 +160,7 @@ export const tooManyReplays = "the position was not changed, as it may be change
 /** What is known of a registration whose pushes go back. */
 interface Replayed {
   readonly form: string
+  readonly cursor: number
   readonly replaysMs?: ReadonlyArray<number>
 }
 
@@ -168,11 +169,11 @@ interface Replayed {
  * verified: pushes to it go back so often in a minute. Undefined if this is one too many.
  */
 export const replaysWith = (
-  { form, replaysMs = [] }: Replayed,
-  cursor: number | undefined,
+  { cursor, form, replaysMs = [] }: Replayed,
+  to: number | undefined,
   nowMs: number
 ): Pick<Replayed, "replaysMs"> | undefined => {
-  if (form !== "webpush" || cursor === undefined) return {}
+  if (form !== "webpush" || to === undefined || to > cursor) return {}
   const start = startWithin(replaysMs, browserReplaysPerMinuteMax, nowMs)
   return start._tag === "TooMany" ? undefined : { replaysMs: start.startsMs }
 }

@@ -39,10 +39,7 @@ interface CheckedAttempt<A> {
   readonly result: A
 }
 
-/**
- * Counts the attempt while the check runs. A wrong one stays counted; one that is right, or whose
- * client has left, ends uncounted: nobody has learned from it.
- */
+/** Counts the attempt while the check runs. A wrong one stays counted; a right one does not. */
 const countWhile = <A>(
   service: Service,
   counter: ThrottleCounter,

@@ -417,6 +417,11 @@ describe("an open mailbox", () => {
         id: "alice=browser3"
       })
       expect(decide(left, browser).answer).toEqual(done)
+      // A node of an earlier version has removed all of them, and kept their origins.
+      const { nextState: kept } = decide({ ...crowded, registrations: [] }, browser)
+      expect(kept).toMatchObject({
+        browserOrigins: [{ part: "registration-1", origin: "one" }]
+      })
     },
     "Open.Unregister": () => {
       const signaling = decide(watched, unregister)
