@@ -78,9 +78,13 @@ export const searchTexts = (
   if (first === undefined) return []
   const found: Array<{ readonly text: SearchableText; readonly points: number }> = []
   for (const text of texts) {
-    const points = terms.map((term) => pointsOf(text, term))
-    if (points.includes(0)) continue
-    found.push({ text, points: points.reduce((sum, one) => sum + one, 0) })
+    let points = 0
+    const hasAll = terms.every((term) => {
+      const more = pointsOf(text, term)
+      points += more
+      return more > 0
+    })
+    if (hasAll) found.push({ text, points })
   }
   return found.toSorted((one, other) => other.points - one.points).slice(0, docsMatchesMax)
     .map(({ text }) => ({ text, excerpt: excerptOf(text, first) }))
