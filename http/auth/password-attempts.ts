@@ -19,7 +19,7 @@ export interface PasswordAttempt<A> {
   readonly isWrong: (result: A) => boolean
 }
 
-/** The counts of the address and of its network; a /48 has more addresses than any count. */
+/** The counts of the address and of its network: one client may have all addresses of a /48. */
 const countersOf = (service: Service, { request }: Call) => {
   const { address, network } = service.clients.clientOf(request)
   return {
@@ -103,8 +103,8 @@ const passInTurn = Effect.fnUntraced(function*(
 })
 
 /**
- * Checks a password that was right at this node recently. That is one message to the throttle, as
- * it needs no end; the count of the network is asked only after wrong ones.
+ * Checks a password that was right at this node recently. This takes one message to the throttle,
+ * since the attempt itself is not counted. It asks the network's count only after wrong passwords.
  */
 const checkKnown = Effect.fnUntraced(function*<A>(
   service: Service,

@@ -225,8 +225,9 @@ const mayHaveBegun = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   )
 
 /**
- * Counts the record of a key. A key that has one needs no more room: it was counted. Only such a
- * key refuses the end of an attempt that has not begun.
+ * Counts the record of a key. When there is no room, it asks the key whether it has a record, which
+ * was counted before and needs none: such a key refuses the end of an attempt that has not begun,
+ * and one without a record does not.
  */
 const chargeRecord = (
   service: Service,

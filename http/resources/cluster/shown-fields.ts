@@ -1,7 +1,8 @@
 /**
- * What the inspector shows of a state or log item. An admin finds faults with it, and reads nothing
- * that users wrote (protocol §7): of a kind that may have such text, numbers, and the texts of the
- * fields that are named here. A new field is not shown until it is named.
+ * What the inspector shows of a state or log item (protocol §7). An admin finds faults with it, and
+ * does not read what users send to each other. Of a kind that may have such text, the inspector
+ * shows numbers, and the texts of the fields that are named here. A new field is hidden until it is
+ * named.
  */
 import { isRemoval, itemAtMs } from "../../../actors/mailbox/index.ts"
 import { accountKind, auditKind, mailboxKind, parseUrl, readinessKind,

@@ -1,8 +1,8 @@
 /**
  * The memory that answers may take which their clients have not read: all together, and those of
  * one client network (protocol §7). An answer that the socket takes at once costs nothing. Each
- * byte that a client reads gives its answer more time; one without time is ended. Beyond the memory
- * the answers with the least time are ended first.
+ * byte that a client reads gives its answer more time; an answer without time is ended. When the
+ * answers take too much memory, those with the least time are ended first.
  */
 import { answerBytesPerSecondMin, answerCreditMsMax, answerKeepMs, answerSweepMs, heldAnswerBytes,
   networkUnreadBytesMax, placeReaderBytesPerSecondMin, readerStallMs,
@@ -19,7 +19,7 @@ const commonPace: ReadingPace = {
   creditMsMax: answerCreditMsMax
 }
 
-/** That of an answer which holds a place: a slow reader would hold it for ever. */
+/** The pace for answers that hold a place, which a slow reader would otherwise keep for ever. */
 export const placePace: ReadingPace = {
   bytesPerSecondMin: placeReaderBytesPerSecondMin,
   creditMsMax: readerStallMs
