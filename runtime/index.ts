@@ -23,3 +23,5 @@ export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type Byte
   Transport } from "./ports/index.ts"
 export { type BlobCommit, commitBlob } from "./prepared-blob.ts"
 export { System, type SystemApi } from "./system.ts"
+export { knownTraceparent, type OpenSpan, parseTraceparent, type SpanAttributes, type SpanStart,
+  type TraceContext, traceparentFrom, type Traces, withTraceparent } from "./tracing.ts"

@@ -18,7 +18,7 @@ import { RuntimeMetrics } from "./metrics.ts"
 import type { Serve, ShardClaim, StorageApi, Traffic, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
 import { type Deliver, type FiredTimer, TimerService } from "./timers/index.ts"
-import { withTrace } from "./tracing.ts"
+import { type Traces, withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
   readonly behaviors: ReadonlyArray<AnyBehavior>
@@ -27,6 +27,8 @@ export interface SystemOptions {
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: MessageStep, address: Address) => void
+  /** Records the spans of asks and commits; undefined: the node exports no traces. */
+  readonly traces?: Traces | undefined
 }
 
 /** The current load and the metrics of one node. */
@@ -92,13 +94,13 @@ export class Node {
     this.directory = new ActivationDirectory(limits, clocks.monotonicMs, ({ address }) => {
       this.metrics.of(address.kind).passivations++
     })
-    this.context = this.makeContext(ports, fork, clocks.nowMs, options.step)
+    this.context = this.makeContext(ports, fork, clocks.nowMs, options)
     this.remote = new RemoteAsks(this.context, ports.transport, {
-      deliverIfOwned: (to, message, done) => this.deliverIfOwned(to, message, done),
+      deliverIfOwned: (to, message, done, trace) => this.deliverIfOwned(to, message, done, trace),
       onFault: (to, cause) => this.log("the receiver of a reply threw an error", cause, to)
     })
     this.shards = new Shards(this.context, ports.transport, {
-      serve: (to, envelope) => this.serve(to, envelope),
+      serve: (to, envelope, trace) => this.serve(to, envelope, trace),
       onTaken: (shard) => {
         this.context.effects.open(shard)
         this.remote.taken(shard)
@@ -112,11 +114,11 @@ export class Node {
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string, isNew = false): void {
     if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done, trace)
     if (this.draining) return done(this.overloaded(to), undefined)
-    this.deliver(to, message, done, undefined, isNew)
+    this.deliver(to, message, done, undefined, isNew, trace)
   }
 
   /** Answers a message that came from another node, or from any client of the transport. */
-  serve(to: Address, envelope: string): Promise<string | undefined> {
+  serve(to: Address, envelope: string, trace?: string): Promise<string | undefined> {
     return new Promise((resolve) => {
       if (!this.placement.owns(shardOf(to))) return resolve(undefined)
       const done: ReplyCallback = (failure, reply) =>
@@ -126,7 +128,7 @@ export class Node {
       const message = this.decode(to, envelope)
       message instanceof UnknownMessage
         ? done(message, undefined)
-        : this.deliver(to, message, done)
+        : this.deliver(to, message, done, undefined, false, trace)
     })
   }
 
@@ -214,7 +216,7 @@ export class Node {
     { placement, storage: unguarded, transport }: Ports,
     fork: Fork,
     nowMs: () => number,
-    step: ActivationContext["step"]
+    { step, traces }: SystemOptions
   ): ActivationContext {
     const { limits, metrics } = this
     const time = { fork, later: laterWith(fork) }
@@ -237,6 +239,7 @@ export class Node {
       formatMax: this.formatMax,
       format: () => this.format(),
       step,
+      traces,
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, sendMessage, step),
       timers: new TimerService(fork, nowMs, limits, deliver, load, storage.streamOf),
@@ -254,7 +257,8 @@ export class Node {
     message: Tagged,
     done: ReplyCallback,
     due?: FiredTimer,
-    isNew = false
+    isNew = false,
+    trace?: string
   ): void {
     const key = keyOf(to)
     let actor = this.directory.get(key)
@@ -272,7 +276,7 @@ export class Node {
       if (!this.directory.add(actor)) return done(this.overloaded(to), undefined)
       metrics.activations++
     }
-    actor.deliver(message, done, due)
+    actor.deliver(message, done, due, trace)
   }
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
@@ -295,13 +299,18 @@ export class Node {
   /** Sends an effect's message. A draining node accepts it: the drain waits for the effect. */
   private send(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
-    if (!this.deliverIfOwned(to, message, done)) this.remote.ask(to, message, done, trace)
+    if (!this.deliverIfOwned(to, message, done, trace)) this.remote.ask(to, message, done, trace)
   }
 
   /** Delivers a message to a shard that this node owns; false for any other shard. */
-  private deliverIfOwned(to: Address, message: Tagged, done: ReplyCallback): boolean {
+  private deliverIfOwned(
+    to: Address,
+    message: Tagged,
+    done: ReplyCallback,
+    trace: string | undefined
+  ): boolean {
     const owned = this.placement.owns(shardOf(to))
-    if (owned) this.deliver(to, message, done)
+    if (owned) this.deliver(to, message, done, undefined, false, trace)
     return owned
   }
 

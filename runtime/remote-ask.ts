@@ -7,13 +7,27 @@ import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
 import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
   type Tagged } from "./actor/index.ts"
 import type { TransportApi } from "./ports/index.ts"
+import type { OpenSpan } from "./tracing.ts"
 
 interface LocalNode {
   /** Delivers a message to a shard that this node owns; false for any other shard. */
-  readonly deliverIfOwned: (to: Address, message: Tagged, done: ReplyCallback) => boolean
+  readonly deliverIfOwned: (
+    to: Address,
+    message: Tagged,
+    done: ReplyCallback,
+    trace: string | undefined
+  ) => boolean
   /** The receiver of a reply threw. */
   readonly onFault: (to: Address, cause: unknown) => void
 }
+
+/** A callback that first ends the span of its ask. */
+const endingSpan =
+  (span: OpenSpan, { kind }: Address, { _tag }: Tagged, done: ReplyCallback): ReplyCallback =>
+  (failure, reply) => {
+    span.end({ "restante.actor.kind": kind, "restante.message": _tag }, failure?._tag)
+    done(failure, reply)
+  }
 
 /** One ask under way. */
 interface RemoteAsk {
@@ -26,7 +40,7 @@ interface RemoteAsk {
 }
 
 export class RemoteAsks {
-  private readonly context: Pick<ActivationContext, "format" | "later" | "limits">
+  private readonly context: Pick<ActivationContext, "format" | "later" | "limits" | "traces">
   private readonly transport: TransportApi
   private readonly node: LocalNode
   /** By shard: how to repeat the asks that wait until a node owns it. */
@@ -36,7 +50,7 @@ export class RemoteAsks {
   private unanswered = 0
 
   constructor(
-    context: Pick<ActivationContext, "format" | "later" | "limits">,
+    context: Pick<ActivationContext, "format" | "later" | "limits" | "traces">,
     transport: TransportApi,
     node: LocalNode
   ) {
@@ -52,7 +66,18 @@ export class RemoteAsks {
 
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     this.unanswered++
-    this.send({ to, message, done, trace, attempts: 0, waitedMs: 0 })
+    const { traces } = this.context
+    const span = traces === undefined || trace === undefined
+      ? undefined
+      : traces.begin({ name: `ask ${to.kind}`, kind: "client", parent: trace })
+    this.send({
+      to,
+      message,
+      done: span === undefined ? done : endingSpan(span, to, message, done),
+      trace: span === undefined ? trace : span.traceparent,
+      attempts: 0,
+      waitedMs: 0
+    })
   }
 
   /** This node has taken the shard: the asks that wait for it are repeated at once. */
@@ -117,9 +142,9 @@ export class RemoteAsks {
   }
 
   private repeat(ask: RemoteAsk): void {
-    const { done, message, to } = ask
+    const { done, message, to, trace } = ask
     if (this.stopped) return this.answer(ask, this.noOwner(to))
-    if (this.node.deliverIfOwned(to, message, done)) this.unanswered--
+    if (this.node.deliverIfOwned(to, message, done, trace)) this.unanswered--
     else this.send(ask)
   }
 

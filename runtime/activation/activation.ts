@@ -18,6 +18,7 @@ import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts
 import type { KindMetrics } from "../metrics.ts"
 import { type Commit, timerMsMax } from "../ports/index.ts"
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
+import type { Traces } from "../tracing.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
 import { inspected, type InspectedActor } from "./inspection.ts"
@@ -43,6 +44,8 @@ export interface ActivationContext extends RecoverySource {
   /** The activation has ended by itself and accepts no more messages. */
   readonly onEnd: (actor: Activation) => void
   readonly step: ((step: MessageStep, address: Address) => void) | undefined
+  /** Undefined: the node exports no traces. */
+  readonly traces?: Traces | undefined
 }
 
 /**
@@ -67,12 +70,14 @@ export class Inbox extends Queue<InboxMessage> {
   accept(
     message: Tagged,
     done: ReplyCallback,
-    due: FiredTimer | undefined
+    due: FiredTimer | undefined,
+    trace: string | undefined
   ): InboxMessage | undefined {
     const entry: InboxMessage = {
       message,
       done,
       due,
+      trace,
       attempts: 0,
       writes: false,
       reply: undefined
@@ -467,9 +472,9 @@ export class Activation implements CommitSource {
   }
 
   /** Accepts one message; `done` is called exactly once, maybe before this returns. */
-  deliver(message: Tagged, done: ReplyCallback, due?: FiredTimer): void {
+  deliver(message: Tagged, done: ReplyCallback, due?: FiredTimer, trace?: string): void {
     this.used = true
-    const entry = this.inbox.accept(message, done, due)
+    const entry = this.inbox.accept(message, done, due, trace)
     if (entry === undefined) return
     if (this.busy || this.inbox.length > 0 || this.isBlocked()) {
       this.inbox.push(entry)
@@ -507,6 +512,9 @@ export class Activation implements CommitSource {
     }
     this.context.onSize(this)
     this.timers.beforeWrite(commit)
+    if (this.context.traces !== undefined) {
+      commit.beginSpans(this.context.traces, this.address.kind)
+    }
     const written = commit.toCommit(this.address, actor.revision, state, timer)
     this.drain()
     return written
@@ -514,6 +522,7 @@ export class Activation implements CommitSource {
 
   committed(outcome: CertainOutcome): void {
     const commit = this.commits.complete()
+    commit.endSpans(outcome._tag === "Conflict" ? "Conflict" : undefined)
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })
       return this.retryLost(commit, lost, 0, false)
@@ -538,6 +547,7 @@ export class Activation implements CommitSource {
   /** The commit failed; `indeterminate` when the store may have kept it. */
   commitFailed(failure: StorageFailure, indeterminate: boolean): void {
     const lost = this.commits.complete()
+    lost.endSpans(failure._tag)
     if (failure._tag === "ValueTooLarge") return this.dropTooLarge(lost, failure)
     this.retryLost(lost, failure, this.context.limits.reloadDelayMs, indeterminate)
   }

@@ -8,6 +8,7 @@ import { type Address, type AskFailure, type Decision, keyOf, type LogItem,
 import type { CommitSource, Committer } from "../commit/index.ts"
 import type { Commit } from "../ports/index.ts"
 import { type FiredSignal, type FiredTimer, latestRevision } from "../timers/index.ts"
+import type { OpenSpan, Traces } from "../tracing.ts"
 
 /** Called once with a failure or a reply. An error that it throws is only logged. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
@@ -41,6 +42,8 @@ export interface InboxMessage {
   readonly message: Tagged
   readonly done: ReplyCallback
   readonly due: FiredTimer | undefined
+  /** The `traceparent` of whoever sent it. */
+  readonly trace: string | undefined
   /** How often it was decided and its commit lost, or could not be decided. */
   attempts: number
   /** Whether its last decision asked for something to be written. */
@@ -74,6 +77,8 @@ export class PendingCommit {
   head: number
   private removals: Array<number> | undefined = undefined
   private decidedSignals: Map<string, DecidedSignal> | undefined = undefined
+  /** One in the trace of each message that this writes; undefined if there is none. */
+  private spans: Array<OpenSpan> | undefined = undefined
 
   constructor(head: number) {
     this.head = head
@@ -147,6 +152,23 @@ export class PendingCommit {
       consumedSignal,
       firedTimer
     }
+  }
+
+  /** The commit is being written: begins a span in the trace of each message that it writes. */
+  beginSpans(traces: Traces, kind: string): void {
+    for (const { trace, writes } of this.messages) {
+      if (trace === undefined || !writes) continue
+      const span = traces.begin({ name: `commit ${kind}`, kind: "internal", parent: trace })
+      if (span !== undefined) (this.spans ??= []).push(span)
+    }
+  }
+
+  /** The outcome is known; `error` names the failure. */
+  endSpans(error: string | undefined): void {
+    if (this.spans === undefined) return
+    const attributes = { "restante.commit.messages": this.messages.length }
+    for (const span of this.spans) span.end(attributes, error)
+    this.spans = undefined
   }
 
   get signals(): ReadonlyArray<DecidedSignal> {
