@@ -1,5 +1,5 @@
 /** The behaviors of the service and its HTTP client, for the settings of a node. */
-import { type AnyBehavior } from "../runtime/index.ts"
+import type { AnyBehavior, Traces } from "../runtime/index.ts"
 import { behaviors, type Dependencies, linksUnder } from "../actors/index.ts"
 import { makeOutbound } from "../actors/outbound/index.ts"
 import { notificationDocuments } from "../http/index.ts"
@@ -7,12 +7,13 @@ import type { NodeSettings } from "./settings/index.ts"
 import { version } from "./version.ts"
 
 /** A client for requests to public addresses and `allow`; `ca` is a certificate in PEM. */
-export const outboundOf = (allow: ReadonlyArray<string>, ca?: string) =>
+export const outboundOf = (allow: ReadonlyArray<string>, ca?: string, traces?: Traces) =>
   makeOutbound({
     allow,
     userAgent: `restante/${version}`,
     nowMs: () => Date.now(),
     random: Math.random,
+    traces,
     ...ca === undefined ? {} : { ca: [ca] }
   })
 
@@ -22,7 +23,7 @@ export const behaviorsOf = (
   baseUrl: string,
   ports: Pick<
     Dependencies,
-    "blobs" | "droppedRequests" | "keyring" | "outbound" | "records" | "usage" | "vapid"
+    "blobs" | "droppedRequests" | "keyring" | "outbound" | "records" | "traces" | "usage" | "vapid"
   >
 ): ReadonlyArray<AnyBehavior> =>
   behaviors({

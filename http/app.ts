@@ -15,7 +15,7 @@ import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFail
   readKeyedRequest, renderFailure, renderView, type ResourceHandler, type Route, runOnce,
   type Service, streamError, tooManyOpen } from "./pipeline/index.ts"
 import { chargePrepaid } from "./resources/content/index.ts"
-import { withTraceContext } from "./trace-context.ts"
+import { beginRequestSpan, withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   type RequestHeaders, streamBody } from "./wire/index.ts"
 
@@ -254,6 +254,7 @@ class Application {
         const { acceptPost, allow } = match
         const isPreflight = request.headers.get("access-control-request-method") !== undefined
         const headers = optionsHeaders(allow, this.service.settings.corsOrigin, isPreflight)
+        beginRequestSpan(this.service, request, match.pattern)?.end(204)
         return exchange.reply({
           status: 204,
           headers: acceptPost === undefined ? headers : [...headers, ["Accept-Post", acceptPost]]
@@ -338,14 +339,17 @@ class Application {
   private run(routed: Routed, call: Call, isDiskLow: boolean): void {
     const { request } = call
     const startedMs = performance.now()
+    const { parameters, pattern } = routed.match
+    const span = beginRequestSpan(this.service, request, pattern, parameters)
     const handled = handleCall(this.service, routed.match.handler, call)
     const answer = isDiskLow
       ? Effect.andThen(refuseStranger(this.service, call), handled)
       : handled
-    this.runEffect(withTraceContext(request, answer), (exit) => {
+    this.runEffect(withTraceContext(request, answer, span), (exit) => {
       this.finish(routed, call, exit, (status) => {
+        span?.end(status)
         const durationMs = performance.now() - startedMs
-        this.onAccess({ method: request.method, route: routed.match.pattern, status, durationMs })
+        this.onAccess({ method: request.method, route: pattern, status, durationMs })
       })
     })
   }
@@ -411,12 +415,17 @@ class Application {
     failure: HandlerFailure,
     route = "none"
   ): void {
+    const isOverLimit = failure._tag === "HttpError" && failure.problem.slug === "too-many-requests"
+    // What exceeds a rate limit has no span: a stranger could crowd out the spans of all others.
+    const span = isOverLimit
+      ? undefined
+      : beginRequestSpan(this.service, request, route === "none" ? undefined : route)
     const send = (by: HttpRequest): void => {
       const status = this.sendFailure(by, exchange, failure)
+      span?.end(status)
       this.onAccess({ method: request.method, route, status, durationMs: 0 })
     }
     const browser = browserIdentity(request, this.service.settings.baseUrl)
-    const isOverLimit = failure._tag === "HttpError" && failure.problem.slug === "too-many-requests"
     if (browser?._tag !== "Browser" || isOverLimit || !isPageRequest(request)) return send(request)
     this.runEffect(lookUpBrowser(this.service, browser), (exit) => {
       send(exit._tag === "Success" ? withViewer(request, exit.value) : request)

@@ -86,7 +86,7 @@ const gone = (
 ) => deny(notOwner(account, caller, true) ?? "Gone")
 
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
-  const { account, document, listingKey, requestId, to, traceId } = message
+  const { account, document, listingKey, requestId, spanId, to, traceId } = message
   if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
   if (to.length > recipientsMax) {
     return deny("Invalid", `a notification has at most ${recipientsMax} recipients`)
@@ -104,6 +104,7 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     createdAtMs: nowMs,
     listingKey,
     traceId,
+    ...spanId === undefined ? {} : { spanId },
     recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
     version: 1,
     ...to.length > recipientsInlineMax ? { listed: to.length, items: [] } : {},
@@ -336,13 +337,14 @@ const leased = (
 const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
   const recipient = state.recipients[at]
   if (recipient === undefined) throw new RangeError(`there is no recipient ${at}`)
-  const { account, chars, traceId } = state
+  const { account, chars, spanId, traceId } = state
   return {
     _tag: "Attempt",
     recipient: at,
     attempt: recipient.attempts + 1,
     to: recipient.to,
     traceId,
+    spanId,
     account,
     document,
     chars

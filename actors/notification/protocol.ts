@@ -50,6 +50,8 @@ export const NotificationState = Schema.Union([
     listingKey: Schema.String,
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
+    /** The span of the request that created it, 16 such digits; left out if it is not exported. */
+    spanId: Schema.optionalKey(Schema.String),
     /** Stored here if they are few; otherwise they are read from the log. */
     recipients: Schema.Array(RecipientState),
     /** How many recipients are log items; left out if the record has them. */
@@ -88,6 +90,8 @@ export const NotificationMessage = Schema.Union([
     account: Schema.String,
     listingKey: Schema.String,
     traceId: Schema.String,
+    /** A node that does not know the field exports no spans of the attempts. */
+    spanId: Schema.optionalKey(Schema.String),
     /**
      * The document that every recipient gets, without `to`. It must be `<notification>`, the
      * fragment as a mailbox stores it, and `</notification>`; otherwise it is refused as Invalid.
@@ -158,6 +162,8 @@ export type NotificationAction =
     readonly attempt: number
     readonly to: string
     readonly traceId: string
+    /** The span that the attempt's is a child of; undefined if that is not exported. */
+    readonly spanId?: string | undefined
     readonly account: string
     /** The document, if it is small and in memory; otherwise the attempt reads log item 1. */
     readonly document?: string | undefined

@@ -1,7 +1,7 @@
 /** One attempt at a recipient: local delivery, or a request to another service (protocol §1.3). */
-import { Effect, Tracer } from "effect"
-import { type Address, type AskFailure, type Peers, type StorageFailure,
-  StorageUnavailable } from "../../runtime/index.ts"
+import { Effect } from "effect"
+import { type Address, type AskFailure, type OpenSpan, type Peers, type StorageFailure,
+  StorageUnavailable, traceparentFrom, type Traces, withTraceparent } from "../../runtime/index.ts"
 import { documentReadMs } from "../limits.ts"
 import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
@@ -27,6 +27,8 @@ export interface RelayDependencies {
   }
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
+  /** Records a span of each attempt; undefined: the node exports no traces. */
+  readonly traces?: Traces | undefined
 }
 
 export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attempt" }>
@@ -43,6 +45,7 @@ class RelayAttempt {
   /** `<recipient>.<attempt>`: identifies the attempt within its notification. */
   private readonly name: string
   private isRunning = false
+  private span: OpenSpan | undefined = undefined
   private reservedChars = 0
 
   constructor(
@@ -71,6 +74,7 @@ class RelayAttempt {
     // running one reports the outcome.
     this.isRunning = running.begin(this.self.id, this.name)
     if (!this.isRunning) return deferredOutcome
+    this.span = this.beginSpan()
     if (!this.deps.links.isOwn(to)) return this.postOnce()
     return this.reserve() ? this.deliverLocally(to) : deferredOutcome
   }
@@ -79,6 +83,31 @@ class RelayAttempt {
     if (this.isRunning) this.resources.running.end(this.self.id, this.name)
     this.resources.memory.release(this.reservedChars)
     this.reservedChars = 0
+  }
+
+  /** Ends the span of an attempt that was made. */
+  report(outcome: AttemptOutcome): void {
+    if (this.span === undefined || outcome === undefined || outcome._tag === "Deferred") return
+    const { attempt } = this.action
+    const attributes = { "restante.attempt": attempt, "restante.outcome": outcome._tag }
+    this.span.end(attributes, outcome._tag === "Delivered" ? undefined : outcome._tag)
+  }
+
+  /** The attempt's span is a child of the request that sent the notification. */
+  private beginSpan(): OpenSpan | undefined {
+    const { traces } = this.deps
+    const { spanId, traceId } = this.action
+    if (traces === undefined || spanId === undefined) return undefined
+    const parent = traceparentFrom({ traceId, spanId, sampled: true })
+    return traces.begin({ name: "relay", kind: "internal", parent })
+  }
+
+  /** What the attempt sends. A service without traces of its own lets the recipient record one. */
+  private traceparent(): string {
+    if (this.span !== undefined) return this.span.traceparent
+    const spanId = this.resources.spanIds.next()
+    const sampled = this.deps.traces === undefined
+    return traceparentFrom({ traceId: this.action.traceId, spanId, sampled })
   }
 
   private isObsolete(): boolean {
@@ -128,11 +157,10 @@ class RelayAttempt {
       if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
       const fragment = fragmentOf(document)
       if (fragment === undefined) throw new Error("the first item is no notification document")
-      const { account, traceId } = this.action
-      const spanId = this.resources.spanIds.next()
-      return Effect.withParentSpan(
-        deliverLocally(this.peers, this.deps, { from: this.self, to, account, fragment }),
-        Tracer.externalSpan({ traceId, spanId, sampled: true })
+      const { account } = this.action
+      return withTraceparent(
+        this.traceparent(),
+        deliverLocally(this.peers, this.deps, { from: this.self, to, account, fragment })
       )
     })
   }
@@ -175,6 +203,7 @@ class RelayAttempt {
     }
     const posted = outbound.post({
       uri: to,
+      trace: this.span?.traceparent,
       cause: { kind: "account", id: account },
       discovers: true,
       load: () => {
@@ -208,12 +237,12 @@ class RelayAttempt {
   }
 
   private contentOf(body: string): OutboundContent {
-    const { to, traceId } = this.action
+    const { to } = this.action
     return {
       headers: {
         "Content-Type": "text/xml+rss; charset=utf-8",
         "Idempotency-Key": `"${derivedName("relay", this.self.id, to)}"`,
-        traceparent: `00-${traceId}-${this.resources.spanIds.next()}-01`
+        traceparent: this.traceparent()
       },
       body
     }
@@ -233,6 +262,7 @@ export const makeAttempt = (
   return Effect.suspend(() => relay.begin()).pipe(
     Effect.catch(() => deferredOutcome),
     Effect.map((outcome): NotificationMessage | void => {
+      relay.report(outcome)
       if (outcome === undefined) return
       return { _tag: "Attempted", recipient, attempt, outcome, random: deps.random() }
     }),

@@ -1,6 +1,7 @@
 /** The one client of all outbound requests (protocol §5), with its connections and limiter. */
 import { Effect, type Scope } from "effect"
 import { Agent } from "undici"
+import type { Traces } from "../../runtime/index.ts"
 import { answerHeadBytesMax, type DeliveryLimits, keepAliveMaxMs, keepAliveMs,
   makeDeliveryLimits } from "../limits.ts"
 import { makeConnector, makeNameResolver } from "./connector.ts"
@@ -26,6 +27,8 @@ export interface OutboundOptions {
   readonly hostsFile?: string
   /** Certificates that are trusted instead of the system's, as PEM. */
   readonly ca?: ReadonlyArray<string>
+  /** Records a span of each hop of a post that has a `trace`. */
+  readonly traces?: Traces | undefined
 }
 
 /** Numbers for `/metrics`. Outcomes are totals, the others are as of now. */
@@ -75,10 +78,11 @@ const acquireConnections = Effect.fnUntraced(function*(
  * share no connection with others: one that is open would be used without another check.
  */
 const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
-  const { allow, monotonicMs = () => performance.now(), nowMs, random, userAgent } = options
+  const { allow, nowMs, random, traces, userAgent } = options
+  const { monotonicMs = () => performance.now() } = options
   const limits = makeDeliveryLimits(options.limits)
   const limiter = new OriginLimiter({ limits, nowMs, monotonicMs, random })
-  const shared = { limiter, limits, userAgent, nowMs }
+  const shared = { limiter, limits, userAgent, nowMs, traces }
   const allowed = { ...yield* acquireConnections(options, limits, allow), ...shared }
   const byReach: Readonly<Record<Reach, OutboundResources>> = {
     allowed,

@@ -153,6 +153,8 @@ export type OutboundPost = (OutboundContent | BodySource) & RequestBounds & {
    */
   readonly deliverLocally?: (uri: string) => Effect.Effect<DeliveryOutcome> | undefined
   readonly observer?: ExchangeObserver
+  /** The `traceparent` of what sends the post. If the node exports traces, each hop has a span. */
+  readonly trace?: string | undefined
 }
 
 /** The resource that a GET returned. */

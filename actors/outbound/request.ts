@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Agent } from "undici"
+import type { OpenSpan, SpanAttributes, Traces } from "../../runtime/index.ts"
 import { answerBytesMax, type DeliveryLimits, fetchMemoryRetryMs, redirectsMax } from "../limits.ts"
 import type { Connector } from "./connector.ts"
 import type { Destination, DestinationCache } from "./destination.ts"
@@ -28,6 +29,7 @@ export interface OutboundResources {
   readonly limits: DeliveryLimits
   readonly userAgent: string
   readonly nowMs: () => number
+  readonly traces?: Traces | undefined
 }
 
 type RequestContent =
@@ -44,6 +46,8 @@ type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax" | "memor
   readonly refusesRedirects?: boolean
   readonly admitRedirect?: RequestBounds["admitRedirect"] | undefined
   readonly observer?: ExchangeObserver | undefined
+  /** The `traceparent` of what makes the request. */
+  readonly trace?: string | undefined
 }
 
 /** The time that one attempt has left for all its requests, in ms. */
@@ -94,6 +98,7 @@ export const post = Effect.fnUntraced(function*(
     refusesRedirects: outboundPost.refusesRedirects === true,
     admitRedirect: outboundPost.admitRedirect,
     observer: fromFirstHop(outboundPost.observer),
+    trace: outboundPost.trace,
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
   }
   const final = yield* send(resources, request, time)
@@ -209,16 +214,20 @@ const healthOf = (result: ExchangeResult): OriginHealth =>
 /** Loads the content and exchanges it for a response; the request holds its permit. */
 const loadAndExchange = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { bytesMax, keep, load, memory, method, observer }: HttpRequest,
-  { origin, path }: Destination,
+  { bytesMax, keep, load, memory, method, observer, trace }: HttpRequest,
+  { origin, path, url }: Destination,
   isSameOrigin: boolean,
   time: TimeLeft
 ): Effect.fn.Return<ExchangeResult> {
-  const { agent, connector, limits, userAgent } = resources
+  const { agent, connector, limits, traces, userAgent } = resources
   const loaded = load()
   const content = Effect.isEffect(loaded) ? yield* loaded : loaded
   if (content === undefined) return obsolete
   const headers = headersOf(content, userAgent, isSameOrigin)
+  const span = traces === undefined || trace === undefined
+    ? undefined
+    : traces.begin({ name: method, kind: "client", parent: trace })
+  if (span !== undefined) headers["traceparent"] = span.traceparent
   let isPublic = false
   // A redirect may lead to a private address that nobody has chosen as the target.
   const samples = observer && (() => {
@@ -233,9 +242,30 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const result = yield* exchange(agent, request, time.sendMs, keepsConnection, limits)
   const durationMs = performance.now() - sentMs
   time.sendMs -= durationMs
+  if (span !== undefined) endHop(span, method, url, result)
   observer?.record(exchangeRecordOf(headers, result, { beganAtMs, durationMs, isPublic }))
   return result
 })
+
+const errorStatusMin = 400
+
+/** Ends the span of a hop. It has no path and no query, which may be all that the target checks. */
+const endHop = (
+  span: OpenSpan,
+  method: string,
+  { hostname, port, protocol }: URL,
+  result: ExchangeResult
+): void => {
+  const code = result._tag === "Response" ? result.code : undefined
+  const attributes: SpanAttributes = {
+    "http.request.method": method,
+    "server.address": hostname,
+    "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
+    ...code === undefined ? {} : { "http.response.status_code": code }
+  }
+  const status = code !== undefined && code >= errorStatusMin ? String(code) : undefined
+  span.end(attributes, result._tag === "Failed" ? result.outcome._tag : status)
+}
 
 /** The result when the content source returns nothing: the message is obsolete. */
 const obsolete: ExchangeResult = {
@@ -312,6 +342,7 @@ const sendElsewhere = Effect.fnUntraced(function*(
     bytesMax: answerBytesMax,
     cause: request.cause,
     admitRedirect: request.admitRedirect,
+    trace: request.trace,
     load: () => ({ headers: { accept: pageTypes } })
   }, time)
   const { _tag } = outcomeAt(resources, page)

@@ -1,10 +1,10 @@
 /** One push: a POST of the signed document with the mailbox's changes to the callback. */
 import { type Clock, Effect } from "effect"
-import type { Address, LogItem, Peers } from "../../runtime/index.ts"
+import type { Address, LogItem, OpenSpan, Peers, Traces } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { formatCursor, isRemoval, itemAtMs, type MailboxView } from "../mailbox/index.ts"
-import { hubSignature, type Outbound, type OutboundContent, type TextContent,
-  webhookHeaders } from "../outbound/index.ts"
+import { type DeliveryOutcome, type ExchangeRecord, hubSignature, type Outbound,
+  type OutboundContent, type TextContent, webhookHeaders } from "../outbound/index.ts"
 import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
 import { observed } from "./attempts.ts"
@@ -49,6 +49,8 @@ export interface PushDependencies {
   readonly vapid: Vapid
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
+  /** Records a trace of each push; undefined: the node exports no traces. */
+  readonly traces?: Traces | undefined
 }
 
 /** The id of a push, which is the same in every attempt. */
@@ -242,6 +244,34 @@ export const reachOf = (
 ): { readonly reach?: "public" } =>
   form === "webpush" && account === undefined ? { reach: "public" } : {}
 
+/** Ends the span of a push that was made. */
+const endSpan = (
+  span: OpenSpan | undefined,
+  { form }: PushAction,
+  outcome: DeliveryOutcome
+): void => {
+  if (span === undefined || outcome._tag === "Deferred") return
+  const attributes = { "restante.registration.form": form, "restante.outcome": outcome._tag }
+  span.end(attributes, outcome._tag === "Delivered" ? undefined : outcome._tag)
+}
+
+/** The message with the outcome of a push that was made. */
+const pushedMessage = (
+  { random }: PushDependencies,
+  { callback, from, p256dh, upTo }: PushAction,
+  outcome: DeliveryOutcome,
+  exchange: ExchangeRecord
+): RegistrationMessage => ({
+  _tag: "Pushed",
+  callback,
+  ...p256dh === undefined ? {} : { p256dh },
+  from,
+  upTo,
+  outcome,
+  exchange,
+  random: random()
+})
+
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
 export const push = (
   deps: PushDependencies,
@@ -250,10 +280,11 @@ export const push = (
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
-  const { callback, form, from, p256dh, secretsVersion, upTo } = action
+  const { callback, form, secretsVersion } = action
   const { pushes } = resources
   const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
+  let span: OpenSpan | undefined
   const finish = (content: TextContent, nowMs: number): OutboundContent | undefined => {
     const finished = signed(deps, content, self, action, pushId(self, action), nowMs)
     if (finished === undefined) notSent = { _tag: "Unavailable", untilMs: action.untilMs }
@@ -285,20 +316,16 @@ export const push = (
     // A token of VAPID is for one push service only.
     const refusesRedirects = form !== "native"
     const bounds = { cause, refusesRedirects, ...reachOf(action) }
-    return deps.outbound.post({ uri: callback, load: loadAt(clock), ...bounds, observer })
+    // It begins a trace: one push may be for the notifications of many requests.
+    span = deps.traces?.begin({ name: "push", kind: "internal", parent: undefined })
+    const trace = span?.traceparent
+    return deps.outbound.post({ uri: callback, load: loadAt(clock), ...bounds, trace, observer })
   }).pipe(
-    Effect.map(({ exchange, outcome }): RegistrationMessage =>
-      notSent ?? {
-        _tag: "Pushed",
-        callback,
-        ...p256dh === undefined ? {} : { p256dh },
-        from,
-        upTo,
-        outcome,
-        exchange,
-        random: deps.random()
-      }
-    ),
+    Effect.map(({ exchange, outcome }): RegistrationMessage => {
+      if (notSent !== undefined) return notSent
+      endSpan(span, action, outcome)
+      return pushedMessage(deps, action, outcome, exchange)
+    }),
     Effect.ensuring(Effect.sync(() => pushes.end(self.id, action)))
   )
 }

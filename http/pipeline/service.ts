@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Keyring, OutboundService, UsageLedger } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
-  type SystemApi, type Tagged } from "../../runtime/index.ts"
+  type SystemApi, type Tagged, type Traces } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { Documentation } from "../documentation/index.ts"
@@ -95,6 +95,8 @@ export interface Service {
   /** Encrypts message passwords for the store. */
   readonly keyring: Keyring
   readonly httpMetrics: HttpMetrics
+  /** Records the spans of requests; undefined: the node exports no traces. */
+  readonly traces?: Traces | undefined
   /** What this node has measured in the last hour, and the last events that it has seen. */
   readonly history: NodeHistory
   /** The state of requests to other services. */

@@ -25,8 +25,8 @@ import type { HttpSettings, Service, ShownSetting } from "../../http/pipeline/se
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
 import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts"
 import { listen } from "../../http/wire/server.ts"
-import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage,
-  System } from "../../runtime/index.ts"
+import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage, System,
+  type Traces } from "../../runtime/index.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "../actors/dependencies.ts"
 import type { Backend } from "./backends.ts"
 import { testDocumentation } from "./documentation-site.ts"
@@ -69,6 +69,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly trustedProxies?: ReadonlyArray<string>
   readonly sessionRetentionMs?: number
   readonly diskFloor?: DiskFloor
+  readonly traces?: Traces
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
@@ -133,9 +134,11 @@ const layerOf = (
         auditRetentionMs: 365 * 24 * 60 * 60 * 1000,
         anonymousRetentionMs: settings.anonymousRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
         sessionRetentionMs: settings.sessionRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
-        random: Math.random
+        random: Math.random,
+        traces: settings.traces
       }),
-      limits
+      limits,
+      traces: settings.traces
     })
   })).pipe(
     Layer.provideMerge(usageLayer(settings)),
@@ -161,7 +164,8 @@ export const startNode = async (options: Options): Promise<Node> => {
       allow: ["127.0.0.0/8"],
       userAgent: "restante/0.0.0-test",
       nowMs,
-      random: Math.random
+      random: Math.random,
+      traces: settings.traces
     }),
     scope
   ))
@@ -221,6 +225,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     applicationServerKey: testApplicationServerKey,
     keyring: testKeyring,
     httpMetrics,
+    traces: settings.traces,
     deliveries: outbound,
     history: historyOf({ system, httpMetrics, deliveries: outbound, nowMs }),
     archive: async function*() {

@@ -5,6 +5,7 @@ import { childOf, childrenOf, type Element, parseText } from "../../http/formats
 import type { Service } from "../../http/pipeline/service.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
+import type { TestSettings } from "./nodes.ts"
 
 /** A request that a callback got. */
 export interface Received {
@@ -143,9 +144,10 @@ export const isActive = (answer: Answered): boolean =>
   answer.status === 200 && statusOf(answer) === "active"
 
 export const startRegistrations = async (
-  changed: (service: Service) => Service = (service) => service
+  changed: (service: Service) => Service = (service) => service,
+  settings: TestSettings = {}
 ): Promise<Registrations> => {
-  const service = await startMailboxes(changed)
+  const service = await startMailboxes(changed, settings)
   return {
     ...service,
     register: (mailbox, callback, options = {}) =>

@@ -65,6 +65,24 @@ const traceIdOf = ({ ids, request }: Call): string =>
   traceparentOf(request)?.split("-")[1] ??
     Buffer.from(ids.id("trace"), "base64url").toString("hex")
 
+/** The trace of a notification, and the span of its request if this node exports that. */
+interface NotificationTrace {
+  readonly traceId: string
+  readonly spanId?: string
+}
+
+const traceOf = (
+  { traces }: Service,
+  call: Call
+): Effect.Effect<NotificationTrace> =>
+  traces === undefined
+    ? Effect.succeed({ traceId: traceIdOf(call) })
+    : Effect.match(Effect.currentParentSpan, {
+      onFailure: (): NotificationTrace => ({ traceId: traceIdOf(call) }),
+      onSuccess: ({ sampled, spanId, traceId }): NotificationTrace =>
+        sampled ? { traceId, spanId } : { traceId }
+    })
+
 /** The document that every recipient receives: without `to`, its content published. */
 const relayedDocument = Effect.fnUntraced(function*(
   service: Service,
@@ -120,7 +138,7 @@ const queueNotification = Effect.fnUntraced(function*(
     requestId: call.ids.id("request"),
     account,
     listingKey,
-    traceId: traceIdOf(call),
+    ...yield* traceOf(service, call),
     ...content
   }
   const reply = yield* askOrRefusal<NotificationReply>(

@@ -22,7 +22,8 @@ import { ask, askOrRefusal, attachForm, bodyError, type Call, type CallKey, coun
   type Parameters, type PlainAnswer, readBody, refusalError, renderFailure, renderView,
   type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../../pipeline/index.ts"
-import { traceparentOf } from "../../../trace-context.ts"
+import { beginRequestSpan, type RequestSpan, traceparentOf,
+  withTraceContext } from "../../../trace-context.ts"
 import { type Exchange, type HttpReply, type HttpRequest, keepFields, type KeptFields,
   type ReplyHeaders } from "../../../wire/index.ts"
 import { type InlinePublication, linkedContent, noteLink, publishInline,
@@ -377,14 +378,17 @@ interface DirectDeposit {
   readonly exchange: Exchange
   readonly metrics: RouteMetrics
   readonly startedMs: number
+  /** Undefined unless the request is traced. */
+  readonly span: RequestSpan | undefined
 }
 
 const replyToDeposit = (
-  { exchange, metrics, startedMs }: DirectDeposit,
+  { exchange, metrics, span, startedMs }: DirectDeposit,
   answer: HttpReply
 ): void => {
   exchange.reply(answer)
   countRequest(metrics, answer.status, performance.now() - startedMs)
+  if (span !== undefined) span.end(answer.status)
 }
 
 /** The fields of every accepted deposit in a mailbox, beside its Location. */
@@ -427,7 +431,8 @@ const forkDeposit = (
   bytes: Uint8Array,
   effect: Effect.Effect<string, HandlerFailure>
 ): void => {
-  Effect.runFork(effect).addObserver((exit) => {
+  const { request, span } = direct
+  Effect.runFork(withTraceContext(request, effect, span)).addObserver((exit) => {
     if (exit._tag === "Success") return acceptDeposit(direct, exit.value)
     const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
     refuseDeposit(direct, reason?._tag === "Fail" ? reason.error : httpError("internal"), bytes)
@@ -490,22 +495,32 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
       return forkDeposit(direct, bytes, findDeposited(service, mailbox, message, deposited))
     }
     acceptDeposit(direct, notificationHref(mailbox, n, idRandom))
-  }, traceparentOf(request))
+  }, direct.span === undefined ? traceparentOf(request) : direct.span.traceparent)
 }
 
 /** The hot path of A2; see `Handler.direct`. */
 export const directDeposit = (service: Service) => {
-  const metrics = service.httpMetrics.forRoute("POST", "/mailboxes/{mailbox}")
+  const route = "/mailboxes/{mailbox}"
+  const metrics = service.httpMetrics.forRoute("POST", route)
   const mailboxOf = mailboxRefCache(service)
   return (request: HttpRequest, exchange: Exchange, parameters: Parameters): void => {
     const mailbox = mailboxOf(parameters)
+    const span = beginRequestSpan(service, request, route, parameters)
     if (mailbox === undefined) {
-      return exchange.reply(
-        renderFailure(httpError("not-found"), request, service.settings.baseUrl)
-      )
+      const failed = renderFailure(httpError("not-found"), request, service.settings.baseUrl)
+      span?.end(failed.status)
+      return exchange.reply(failed)
     }
     const startedMs = performance.now()
-    const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
+    const direct: DirectDeposit = {
+      service,
+      mailbox,
+      request,
+      exchange,
+      metrics,
+      startedMs,
+      span
+    }
     const contentType = request.headers.get("content-type") ?? ""
     if (!isAccepted(contentType) && !mayBeWebhook(contentType)) {
       return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
