@@ -21,7 +21,8 @@ export { keepPublishingFigures } from "./resources/cluster/index.ts"
 export { sweepReservations } from "./resources/content/index.ts"
 export { retryLoads, watchLoads } from "./resources/customers/index.ts"
 export { type FirstMailbox, openFirstMailbox } from "./resources/mailboxes/index.ts"
-export { makeMetricsText, metricsType } from "./resources/observability/index.ts"
+export { makeMetricFamilies, makeMetricsText, type MetricFamily, type MetricLabels,
+  metricsType } from "./resources/observability/index.ts"
 export { sweepQueries } from "./resources/rows/index.ts"
 export { assertNative, documentHeaders, listen, ServerUnavailable,
   type SpillSettings } from "./wire/index.ts"

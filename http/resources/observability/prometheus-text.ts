@@ -1,38 +1,18 @@
-/** `/metrics`: the current metrics in the Prometheus text format, in base units. */
-import type { OutboundService, UsageLedger } from "../../../actors/index.ts"
-import type { Histogram, SystemApi } from "../../../runtime/index.ts"
-import type { HttpMetrics } from "../../pipeline/index.ts"
-import type { DiskFloor } from "../../rates/index.ts"
-
-type Labels = Readonly<Record<string, string>>
-
-/** One number, or a number for each set of labels. */
-type Samples = number | ReadonlyArray<readonly [labels: Labels, value: number]>
+/** `/metrics`: the current metrics in the Prometheus text format. */
+import type { Histogram } from "../../../runtime/index.ts"
+import { makeMetricFamilies, type MetricFamily, type MetricLabels,
+  type MetricsSources } from "./metric-families.ts"
 
 /** Names and labels are the service's own: JSON escapes in them what Prometheus escapes. */
-const sampleLine = (name: string, labels: Labels, value: number): string => {
+const sampleLine = (name: string, labels: MetricLabels, value: number): string => {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`)
   return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`
 }
 
-const family = (type: string, name: string, about: string, lines: ReadonlyArray<string>): string =>
-  `# HELP ${name} ${about}\n# TYPE ${name} ${type}\n${lines.join("")}`
-
-const linesOf = (name: string, samples: Samples): ReadonlyArray<string> =>
-  typeof samples === "number"
-    ? [sampleLine(name, {}, samples)]
-    : samples.map(([labels, value]) => sampleLine(name, labels, value))
-
-const counter = (name: string, about: string, samples: Samples): string =>
-  family("counter", `restante_${name}_total`, about, linesOf(`restante_${name}_total`, samples))
-
-const gauge = (name: string, about: string, samples: Samples): string =>
-  family("gauge", `restante_${name}`, about, linesOf(`restante_${name}`, samples))
-
 /** The buckets are cumulative; `divisor` converts the values to the unit of the metric. */
 const histogramLines = (
   name: string,
-  labels: Labels,
+  labels: MetricLabels,
   { bounds, count, counts, sum }: Histogram,
   divisor: number
 ): ReadonlyArray<string> => {
@@ -49,217 +29,17 @@ const histogramLines = (
   ]
 }
 
-const histogram = (
-  name: string,
-  about: string,
-  samples: ReadonlyArray<readonly [labels: Labels, histogram: Histogram]>,
-  divisor = 1
-): string =>
-  family(
-    "histogram",
-    `restante_${name}`,
-    about,
-    samples.flatMap(([labels, one]) => histogramLines(`restante_${name}`, labels, one, divisor))
-  )
-
-const msPerSecond = 1000
-
-type Snapshot = ReturnType<SystemApi["snapshot"]>
-
-type KindMetrics = ReturnType<Snapshot["metrics"]["of"]>
-
-const actorCounters: ReadonlyArray<readonly [name: string, about: string, keyof KindMetrics]> = [
-  ["decisions", "Decisions", "decisions"],
-  ["refusals", "Decisions that refused a message", "refusals"],
-  ["restarts", "Restarts after a defect", "restarts"],
-  ["quarantines", "Quarantines after too many restarts", "quarantines"],
-  ["redecisions", "Messages decided again after a lost commit", "retriedDecisions"],
-  ["activations", "Actors loaded into memory", "activations"],
-  ["passivations", "Idle actors removed from memory", "passivations"]
-]
-
-const actorMetrics = ({ activations, metrics }: Snapshot): ReadonlyArray<string> => {
-  const kinds = [...activations]
-  return [
-    gauge("actors_active", "Actors in memory", kinds.map(([kind, now]) => [{ kind }, now.active])),
-    gauge(
-      "actor_inbox_messages",
-      "Messages without a reply so far",
-      kinds.map(([kind, now]) => [{ kind }, now.queued])
-    ),
-    ...actorCounters.map(([name, about, field]) =>
-      counter(`actor_${name}`, about, kinds.map(([kind]) => [{ kind }, metrics.of(kind)[field]]))
-    )
-  ]
-}
-
-const commitMetrics = ({ metrics: { commits } }: Snapshot): ReadonlyArray<string> => [
-  counter("commit_groups", "Commit groups written", commits.latencyMs.count),
-  counter("commits", "Commits written in groups", commits.commits),
-  counter("commit_failures", "Commits that the store refused or did not answer", commits.failures),
-  counter("commit_conflicts", "Commits that a fence rejected", commits.conflicts),
-  histogram(
-    "commit_duration_seconds",
-    "From the start of a group until it is durable",
-    [[{}, commits.latencyMs]],
-    msPerSecond
-  ),
-  histogram("commit_group_commits", "Commits in a group", [[{}, commits.sizes]])
-]
-
-const natsMetrics = ({ traffic }: Snapshot): ReadonlyArray<string> => [
-  counter("nats_messages", "Messages sent to NATS", traffic?.messages ?? 0),
-  counter("nats_writes", "Turns of the event loop in which it sent messages", traffic?.writes ?? 0)
-]
-
-const nodeMetrics = (
-  { earliestTimerMs, quarantined, timers, timersDue, timersInFlight }: Snapshot,
-  { nodes, owners, self }: ReturnType<SystemApi["cluster"]>,
-  nowMs: number
-): ReadonlyArray<string> => {
-  const { heapUsed, rss } = process.memoryUsage()
-  const latenessMs = earliestTimerMs === undefined ? 0 : Math.max(0, nowMs - earliestTimerMs)
-  return [
-    gauge("timers", "Timers in memory", timers),
-    gauge("timers_due", "Due timers that are not delivered yet", timersDue),
-    gauge("timers_in_flight", "Delivered timers without an answer so far", timersInFlight),
-    gauge("cluster_members", "Nodes in the cluster, as this one sees it", nodes.length),
-    gauge(
-      "shards_owned",
-      "Shards that this node owns",
-      owners.filter((owner) => owner === self).length
-    ),
-    gauge("timer_lateness_seconds", "How late the earliest timer is", latenessMs / msPerSecond),
-    gauge("actors_quarantined", "Actors in quarantine", quarantined.length),
-    gauge("process_resident_memory_bytes", "Resident memory", rss),
-    gauge("process_heap_used_bytes", "Used heap", heapUsed),
-    gauge("process_uptime_seconds", "Time since the process started", process.uptime())
-  ]
-}
-
-const httpMetricsOf = ({ overQuota, rateLimited, routes }: HttpMetrics): ReadonlyArray<string> => {
-  const all = [...routes.values()]
-  return [
-    counter(
-      "http_rate_limited",
-      "Requests that exceeded a rate limit",
-      Object.entries(rateLimited).map(([policy, count]) => [{ policy }, count])
-    ),
-    counter(
-      "quota_refusals",
-      "Bodies that were refused because they exceeded a quota",
-      Object.entries(overQuota).map(([quota, count]) => [{ quota }, count])
-    ),
-    counter(
-      "http_requests",
-      "Answered requests",
-      all.flatMap(({ classes, method, route }) =>
-        [...classes].map(([statusClass, count]) =>
-          [{ method, route, status: `${statusClass}xx` }, count] as const
-        )
-      )
-    ),
-    histogram(
-      "http_request_duration_seconds",
-      "From the head of a request to its answer",
-      all.map(({ durationMs, method, route }) => [{ method, route }, durationMs]),
-      msPerSecond
-    )
-  ]
-}
-
-const deliveryMetrics = (
-  metrics: ReturnType<OutboundService["metrics"]>
-): ReadonlyArray<string> => {
-  // A deferred attempt never began: the limiter or circuit breaker of its origin prevented it.
-  const { Deferred: deferred, ...attempts } = metrics.outcomes
-  const snakeCase = (name: string) => name.replace(/(?!^)(?=[A-Z])/g, "_").toLowerCase()
-  return [
-    counter("delivery_deferred", "Attempts deferred before they began", deferred),
-    counter(
-      "delivery_attempts",
-      "Requests made to other services",
-      Object.entries(attempts).map(([name, count]) => [{ outcome: snakeCase(name) }, count])
-    ),
-    gauge("delivery_in_flight", "Current requests to other services", metrics.inFlight),
-    gauge("delivery_waiting", "Attempts that wait for a permit of their origin", metrics.waiting),
-    gauge(
-      "delivery_oldest_waiting_seconds",
-      "How long the oldest of them has waited",
-      metrics.oldestWaitingMs / msPerSecond
-    ),
-    gauge(
-      "delivery_circuits_open",
-      "Origins whose circuit breaker is open",
-      metrics.circuitsOpen
-    ),
-    gauge("delivery_connections", "Open connections to other services", metrics.connections)
-  ]
-}
-
-const diskMetrics = (figures: DiskFloor["figures"]): ReadonlyArray<string> =>
-  figures === undefined ? [] : [
-    gauge("disk_free_bytes", "Free space on the disk of the store", figures.freeBytes),
-    gauge(
-      "disk_floor_bytes",
-      "Free space below which nothing is stored without an account",
-      figures.floorBytes
-    )
-  ]
-
-const usageMetrics = (
-  { anonymousTotal, limits }: Pick<UsageLedger, "anonymousTotal" | "limits">
-): ReadonlyArray<string> => [
-  ...anonymousTotal === undefined ? [] : [
-    gauge(
-      "anonymous_content_bytes",
-      "Content of all clients without an account",
-      anonymousTotal.bytes
-    ),
-    gauge(
-      "anonymous_content_resources",
-      "Content resources of all clients without an account",
-      anonymousTotal.contents
-    )
-  ],
-  gauge(
-    "anonymous_content_limit_bytes",
-    "What content of all clients without an account may use",
-    limits.anonymousBytesMax
-  )
-]
-
-/** What the metrics are read from; `delivery` is for outbound requests. */
-export interface MetricsSources {
-  readonly system: SystemApi
-  readonly httpMetrics: HttpMetrics
-  readonly nowMs: () => number
-  readonly delivery?: OutboundService["metrics"]
-  /** The requests for anonymous deposits that were dropped for want of a budget. */
-  readonly droppedRequests?: { readonly total: number }
-  readonly diskFloor?: DiskFloor | undefined
-  readonly usage?: Pick<UsageLedger, "anonymousTotal" | "limits">
+const familyText = (family: MetricFamily): string => {
+  const { about, type } = family
+  const name = `restante_${family.name}${type === "counter" ? "_total" : ""}`
+  const lines = family.type === "histogram"
+    ? family.samples.flatMap(([labels, one]) => histogramLines(name, labels, one, family.divisor))
+    : family.samples.map(([labels, value]) => sampleLine(name, labels, value))
+  return `# HELP ${name} ${about}\n# TYPE ${name} ${type}\n${lines.join("")}`
 }
 
 /** Returns a function that renders the current metrics. */
-export const makeMetricsText = (sources: MetricsSources) => (): string => {
-  const { delivery, diskFloor, droppedRequests, httpMetrics, nowMs, system, usage } = sources
-  const snapshot = system.snapshot()
-  return [
-    ...actorMetrics(snapshot),
-    ...commitMetrics(snapshot),
-    ...natsMetrics(snapshot),
-    ...nodeMetrics(snapshot, system.cluster(), nowMs()),
-    ...diskMetrics(diskFloor?.figures),
-    ...usage === undefined ? [] : usageMetrics(usage),
-    ...httpMetricsOf(httpMetrics),
-    ...delivery === undefined ? [] : deliveryMetrics(delivery()),
-    ...droppedRequests === undefined ? [] : [
-      counter(
-        "anonymous_requests_dropped",
-        "Fetches and receipts of anonymous deposits that were dropped for want of a budget",
-        droppedRequests.total
-      )
-    ]
-  ].join("")
+export const makeMetricsText = (sources: MetricsSources): () => string => {
+  const families = makeMetricFamilies(sources)
+  return () => families().map(familyText).join("")
 }
