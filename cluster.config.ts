@@ -171,6 +171,32 @@ export interface ClusterConfig {
      */
     readonly listen: string | undefined
   }
+  /** What the node exports to an OpenTelemetry collector, by the names of OpenTelemetry. */
+  readonly otel: {
+    /** Base of the URLs of the collector, such as `http://127.0.0.1:4318`. Undefined: no export. */
+    readonly endpoint: string | undefined
+    /** `name=value,…`, percent-encoded. */
+    readonly headers: string | undefined
+    readonly protocol: "http/protobuf" | "http/json"
+    /** Undefined: `service.name` of the attributes, else `restante`. */
+    readonly serviceName: string | undefined
+    /** `key=value,…`, percent-encoded. */
+    readonly resourceAttributes: string | undefined
+    readonly tracesExporter: "otlp" | "none"
+    readonly metricsExporter: "otlp" | "none"
+    /** Those with `parentbased` follow the client's own decision, if it sends one. */
+    readonly tracesSampler:
+      | "always_on"
+      | "always_off"
+      | "traceidratio"
+      | "parentbased_always_on"
+      | "parentbased_always_off"
+      | "parentbased_traceidratio"
+    /** Share of the traces, 0 to 1, that `traceidratio` selects. */
+    readonly tracesSamplerArg: number
+    /** Interval of the metrics in ms. */
+    readonly metricExportInterval: number
+  }
   readonly cors: {
     /**
      * Origin whose web pages may read responses and change resources (CORS). `*`: all may read, and
@@ -268,6 +294,18 @@ export const clusterConfig: ClusterConfig = {
   audit: { retention: "P365D" },
   security: { contact: undefined },
   metrics: { listen: undefined },
+  otel: {
+    endpoint: undefined,
+    headers: undefined,
+    protocol: "http/protobuf",
+    serviceName: undefined,
+    resourceAttributes: undefined,
+    tracesExporter: "otlp",
+    metricsExporter: "otlp",
+    tracesSampler: "parentbased_always_on",
+    tracesSamplerArg: 1,
+    metricExportInterval: 60_000
+  },
   cors: { origin: "*" },
   nats: {
     url: undefined,

@@ -1,4 +1,4 @@
-/** Every limit of archives, of `restante doctor`, and of the files of the command line. */
+/** The limits of archives, `restante doctor`, the files of the command line, and telemetry. */
 
 /** Version of the format of archives; a later one is refused. */
 export const archiveFormatVersion = 1
@@ -105,3 +105,26 @@ export const openEntriesNamedMax = 5
 
 /** Interval of the removal of orphaned blobs in a cluster. */
 export const orphanSweepIntervalMs = 6 * 3_600_000
+
+/** Spans that have ended and wait for the collector, at most; about 1 KiB each. */
+export const spansHeldMax = 8_192
+
+/** Spans of one request to the collector, and how long the first of them waits at most. */
+export const spanBatchMax = 256
+
+export const spanExportMs = 5_000
+
+/** Time for one batch, with its repetitions. */
+export const collectorTimeoutMs = 10_000
+
+/** How often a batch is repeated, and the wait before each repetition. */
+export const collectorRetries = 2
+
+export const collectorRetryMs = 1_000
+
+/** How long a node that stops waits for the last spans, and for the last metrics. */
+export const exportsEndMs = 3_000
+
+if (spanBatchMax > spansHeldMax || collectorRetries * collectorRetryMs >= collectorTimeoutMs) {
+  throw new Error("deploy/limits.ts: a batch of spans must fit, and must have time for its retries")
+}

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type LoadedSettings, settingsWith } from "../settings/index.ts"
 import type { Finding } from "./finding.ts"
 import { adminToken, baseUrl, clock, contentBaseUrl, dataFolder, memory, openFiles, outbound,
-  platform } from "./machine.ts"
+  platform, telemetry } from "./machine.ts"
 import { contentOrigin, findService, settingsFindings } from "./running-service.ts"
 import { natsServers, store } from "./stores.ts"
 
@@ -35,6 +35,7 @@ export const examine = Effect.fnUntraced(function*(
     contentBaseUrl(served),
     adminToken(settings),
     outbound(served),
+    telemetry(settings),
     ...settingsFindings(loaded, running),
     ...yield* Effect.promise(() => contentOrigin(served))
   ]

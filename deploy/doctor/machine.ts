@@ -184,3 +184,15 @@ export const outbound = ({ outboundAllow }: NodeSettings): Finding => {
     "allow only single hosts in OUTBOUND_ALLOW"
   return finding("outbound rules", found, advice, { warns: open.length > 0 })
 }
+
+/** Whether a collector gets traces and metrics, and its credentials travel by TLS. */
+export const telemetry = (
+  { otelExporterOtlpEndpoint: endpoint, otelExporterOtlpHeaders: headers }: NodeSettings
+): Finding => {
+  if (endpoint === undefined) return ok("telemetry", "no collector is set")
+  const { hostname, origin, protocol } = new URL(endpoint)
+  const advice = "others could read OTEL_EXPORTER_OTLP_HEADERS on the way: use https: for the " +
+    "collector, or one on this machine"
+  const warns = headers !== undefined && protocol === "http:" && !isLocal(hostname)
+  return finding("telemetry", `the collector is at ${origin}`, advice, { warns })
+}

@@ -11,11 +11,11 @@ import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { ActorListings, assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache,
   DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
-  makeApplication, makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers, openFirstMailbox,
-  operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads,
-  RowCaches, RowScans, ServerUnavailable, type Service, type ShownSetting, type SpillSettings,
-  sweepQueries, sweepRequests, sweepReservations, TextSearches,
-  watchLoads } from "../../http/index.ts"
+  makeApplication, makeMetricFamilies, makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers,
+  openFirstMailbox, operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader,
+  resourceTable, retryLoads, RowCaches, RowScans, ServerUnavailable, type Service,
+  type ShownSetting, type SpillSettings, sweepQueries, sweepRequests, sweepReservations,
+  TextSearches, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -26,6 +26,7 @@ import { documentation } from "../documentation.ts"
 import { keyringOfNode, type SecretKeyUnusable, serviceKeyOf } from "../secret-key/index.ts"
 import { adminTokenOf, baseUrlOf, isSecretSetting, type LoadedSettings, type NodeSettings,
   resolvedOn, type ResolvedSetting, storageLocation } from "../settings/index.ts"
+import { startTelemetry, type Telemetry } from "../telemetry/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
@@ -49,6 +50,7 @@ interface Shared {
   readonly outbound: OutboundService
   readonly droppedRequests: DroppedRequests
   readonly issuer: Service["issuer"]
+  readonly telemetry: Telemetry
   /** Encrypts stored secrets. */
   readonly keyring: Keyring
   /** Identifies the service to push services, once the service's key has been read. */
@@ -57,7 +59,7 @@ interface Shared {
 
 const systemLayer = (
   settings: NodeSettings,
-  { baseUrl, droppedRequests, keyring, outbound, vapid }: Shared
+  { baseUrl, droppedRequests, keyring, outbound, telemetry, vapid }: Shared
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
@@ -70,8 +72,10 @@ const systemLayer = (
         keyring,
         outbound,
         droppedRequests,
-        vapid
+        vapid,
+        traces: telemetry.traces
       }),
+      traces: telemetry.traces,
       limits: {
         ...groupLimits(settings),
         residentActorsMax: settings.activationsMax,
@@ -210,15 +214,34 @@ const shownSetting = ({ setting, source, text }: ResolvedSetting): ShownSetting 
   return { name, variable, source, value: isSecret ? undefined : text, isSecret }
 }
 
+/** What `/metrics` and the export of metrics read. */
+const metricsSourcesOf = (
+  { droppedRequests, outbound, telemetry }: Shared,
+  { diskFloor, httpMetrics, nowMs, system, usage }: Pick<
+    Service,
+    "diskFloor" | "httpMetrics" | "nowMs" | "system" | "usage"
+  >
+): Parameters<typeof makeMetricFamilies>[0] => ({
+  system,
+  httpMetrics,
+  nowMs,
+  delivery: outbound.metrics,
+  droppedRequests,
+  diskFloor,
+  usage,
+  droppedSpans: telemetry.droppedSpans
+})
+
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { baseUrl, droppedRequests, issuer, keyring, node, outbound, resolved, vapid }: Shared,
+  shared: Shared,
   httpMetrics: HttpMetrics
 ): Effect.fn.Return<
   Service,
   StorageFailure | SecretKeyUnusable,
   System | Usage | Exclude<Ports, Transport>
 > {
+  const { baseUrl, issuer, keyring, node, outbound, resolved, vapid } = shared
   const system = yield* System
   const storage = yield* Storage
   const records = yield* Records
@@ -251,15 +274,10 @@ const makeService = Effect.fnUntraced(function*(
     keyring,
     diskFloor,
     shownSettings: resolved.map(shownSetting),
-    metricsText: makeMetricsText({
-      system,
-      httpMetrics,
-      nowMs,
-      delivery: outbound.metrics,
-      droppedRequests,
-      diskFloor,
-      usage
-    }),
+    metricsText: makeMetricsText(
+      metricsSourcesOf(shared, { system, httpMetrics, nowMs, diskFloor, usage })
+    ),
+    traces: shared.telemetry.traces,
     httpMetrics,
     history: new NodeHistory({ system, httpMetrics, deliveries: outbound, nowMs, monotonicMs }),
     deliveries: outbound,
@@ -376,6 +394,8 @@ const serveOver = Effect.fnUntraced(function*(
       run(Effect.logDebug("request", access))
     }
   )
+  // Its last export is after the drain.
+  yield* shared.telemetry.exportMetrics(makeMetricFamilies(metricsSourcesOf(shared, service)))
   const listens = listening(
     settings,
     port,
@@ -383,9 +403,7 @@ const serveOver = Effect.fnUntraced(function*(
     handler,
     spillsOf(settings, service),
     service,
-    (error) => {
-      run(Effect.logError("a request failed", error))
-    }
+    (error) => void run(Effect.logError("a request failed", error))
   )
   yield* Effect.acquireRelease(
     Effect.andThen(release, listens),
@@ -423,11 +441,14 @@ export const runNode = (loaded: LoadedSettings, onServing: (serving: ServingNode
     const reporting = yield* Effect.forkScoped(reportSlowStart(progress))
     const held = yield* holdPort(settings.host, settings.port)
     const baseUrl = baseUrlOf(settings, held.port)
+    const node = yield* nodeNameOf(settings)
+    const telemetry = yield* startTelemetry(settings, node)
     const shared = {
       baseUrl,
       resolved: resolvedOn(loaded, held.port),
-      node: yield* nodeNameOf(settings),
-      outbound: yield* outboundOf(settings.outboundAllow),
+      node,
+      telemetry,
+      outbound: yield* outboundOf(settings.outboundAllow, undefined, telemetry.traces),
       droppedRequests: new DroppedRequests(),
       issuer: yield* issuerOf(settings),
       keyring: yield* keyringOfNode(settings),

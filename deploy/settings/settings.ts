@@ -8,9 +8,9 @@ import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { parseUrl } from "../../actors/index.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
 import { adminTokenCharsMin } from "../limits.ts"
-import { algorithm, claim, contact, corsOrigin, duration, freeSpace, integer, keySet, list,
-  listenAddress, natsServer, network, nodeName, oneOf, origin, positiveDuration, rate, secret, size,
-  text, type ValueKind } from "./values.ts"
+import { algorithm, attributes, claim, collector, contact, corsOrigin, duration, freeSpace,
+  headerFields, integer, keySet, list, listenAddress, natsServer, network, nodeName, oneOf, origin,
+  positiveDuration, rate, ratio, secret, size, text, type ValueKind } from "./values.ts"
 
 type Keys<Config> = {
   readonly [K in keyof Config & string]: Config[K] extends ReadonlyArray<unknown> | undefined ? K
@@ -194,6 +194,59 @@ const table = {
     optional(listenAddress),
     "Address of a listener that serves /metrics alone, without an account"
   ],
+  otelExporterOtlpEndpoint: [
+    "otel.endpoint",
+    optional(collector),
+    "OpenTelemetry collector that gets traces and metrics; unset: none are exported"
+  ],
+  otelExporterOtlpHeaders: [
+    "otel.headers",
+    optional(headerFields),
+    "Header fields of the requests to the collector, such as its credentials"
+  ],
+  otelExporterOtlpProtocol: [
+    "otel.protocol",
+    oneOf("http/protobuf", "http/json"),
+    "Form of what the collector gets"
+  ],
+  otelServiceName: ["otel.serviceName", optional(text), "Name of the service at the collector"],
+  otelResourceAttributes: [
+    "otel.resourceAttributes",
+    optional(attributes),
+    "Attributes of this node at the collector"
+  ],
+  otelTracesExporter: [
+    "otel.tracesExporter",
+    oneOf("otlp", "none"),
+    "Whether the collector gets traces"
+  ],
+  otelMetricsExporter: [
+    "otel.metricsExporter",
+    oneOf("otlp", "none"),
+    "Whether the collector gets metrics"
+  ],
+  otelTracesSampler: [
+    "otel.tracesSampler",
+    oneOf(
+      "always_on",
+      "always_off",
+      "traceidratio",
+      "parentbased_always_on",
+      "parentbased_always_off",
+      "parentbased_traceidratio"
+    ),
+    "Which traces the collector gets"
+  ],
+  otelTracesSamplerArg: [
+    "otel.tracesSamplerArg",
+    ratio,
+    "Share of the traces that a sampler with traceidratio selects"
+  ],
+  otelMetricExportInterval: [
+    "otel.metricExportInterval",
+    integer(1_000, 86_400_000),
+    "Interval at which the collector gets metrics, in ms"
+  ],
   corsOrigin: [
     "cors.origin",
     corsOrigin,
@@ -277,7 +330,7 @@ export interface Setting {
   readonly flag: string | undefined
 }
 
-const isSecret = (kind: ValueKind<unknown>): boolean => kind === secret
+const isSecret = (kind: ValueKind<unknown>): boolean => kind === secret || kind === headerFields
 
 const flagOf = (variable: string): string => variable.toLowerCase().replaceAll("_", "-")
 

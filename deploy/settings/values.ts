@@ -244,6 +244,78 @@ export const secret = kind(
   (written) => /^[\x21-\x7e]+$/.test(written) ? Redacted.make(written) : undefined
 )
 
+/** The base of a collector's URLs, without credentials, since addresses are logged. */
+export const collector = kind(
+  "url",
+  "an http or https URL without credentials and query, such as http://127.0.0.1:4318",
+  (written): string | undefined => {
+    const url = parseUrl(written)
+    if (url === undefined) return undefined
+    const { hash, password, protocol, search, username } = url
+    const isHttp = protocol === "http:" || protocol === "https:"
+    return isHttp && hash + password + search + username === ""
+      ? url.href.replace(/\/+$/, "")
+      : undefined
+  }
+)
+
+const pairsMax = 64
+
+const pairPattern = /^([^=]+)=(.*)$/
+
+/**
+ * Pairs as OpenTelemetry writes them: `key=value,key=value`, both percent-encoded (W3C Baggage
+ * §3.3). Undefined if one is malformed, or there are too many.
+ */
+const pairsOf = (written: string): Readonly<Record<string, string>> | undefined => {
+  const parts = written.split(",").map((part) => part.trim()).filter((part) => part !== "")
+  if (parts.length === 0 || parts.length > pairsMax) return undefined
+  const pairs: Array<readonly [string, string]> = []
+  for (const part of parts) {
+    const [, key = "", value = ""] = pairPattern.exec(part) ?? []
+    if (key.trim() === "") return undefined
+    try {
+      pairs.push([decodeURIComponent(key.trim()), decodeURIComponent(value.trim())])
+    } catch {
+      return undefined
+    }
+  }
+  return Object.fromEntries(pairs)
+}
+
+/** Attributes of a resource (OpenTelemetry). */
+export const attributes = kind(
+  "key=value,…",
+  "at most 64 attributes, percent-encoded, such as deployment.environment.name=production",
+  pairsOf
+)
+
+const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+const fieldValue = /^[\x20-\x7e]*$/
+
+/** Fields of the header of a request. They may be credentials, and are never printed. */
+export const headerFields = kind(
+  "name=value,…",
+  "at most 64 header fields, percent-encoded, such as api-key=…,Authorization=Bearer%20…",
+  (written) => {
+    const fields = pairsOf(written)
+    const isValid = fields !== undefined && Object.entries(fields)
+      .every(([name, value]) => fieldName.test(name) && fieldValue.test(value))
+    return isValid ? Redacted.make(fields) : undefined
+  }
+)
+
+/** A share of all. */
+export const ratio = kind(
+  "ratio",
+  "a number from 0 to 1 such as 0.1",
+  (written): number | undefined => {
+    const value = Number(written)
+    return /^\d(?:\.\d{1,9})?$/.test(written) && value <= 1 ? value : undefined
+  }
+)
+
 /** A URI at which people are reached. */
 export const contact = kind(
   "uri",

@@ -315,7 +315,8 @@ describe("restante doctor", () => {
   it("examines a machine on which a node can start", async () => {
     const { of, status } = await examined(fresh())
     expect(status).toBe(0)
-    for (const name of ["platform", "memory", "clock", "disk", "store", "outbound rules"]) {
+    const names = ["platform", "memory", "clock", "disk", "store", "outbound rules", "telemetry"]
+    for (const name of names) {
       expect(of(name), name).toMatchObject({ state: expect.stringMatching(/ok|warn/) })
     }
     expect(of("service")).toMatchObject({ state: "ok" })
@@ -426,8 +427,13 @@ describe("restante doctor", () => {
   })
 
   it("finds problems before a start", async () => {
+    const collector = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.test:4318/otlp",
+      OTEL_EXPORTER_OTLP_HEADERS: "api-key=secret"
+    }
     const careless = { OUTBOUND_ALLOW: "0.0.0.0/0", ADMIN_TOKEN: "secret", ...fresh() }
-    const { of } = await examined({ ...careless, BASE_URL: "http://post.example.test:9" })
+    const origin = "http://post.example.test:9"
+    const { of } = await examined({ ...careless, ...collector, BASE_URL: origin })
     expect(of("outbound rules")).toMatchObject({
       state: "warn",
       advice: expect.stringContaining("metadata")
@@ -437,6 +443,12 @@ describe("restante doctor", () => {
       advice: expect.stringContaining("ADMIN_TOKEN has 6 characters")
     })
     expect(of("base URL")).toMatchObject({ state: "warn", found: expect.stringContaining("TLS") })
+    expect(of("telemetry")).toEqual({
+      name: "telemetry",
+      state: "warn",
+      found: "the collector is at http://collector.test:4318",
+      advice: expect.stringContaining("https:")
+    })
     expect(of("service")).toMatchObject({ state: "warn" })
     const nowhere = await examined({ NATS_URL: "nats://127.0.0.1:9", ...fresh() })
     expect(nowhere.status).toBe(1)

@@ -41,6 +41,9 @@ const secrets = {
   SECRET_KEY: "a-key"
 }
 
+/** What the pods read from the secret if it is there. */
+const optionalSecrets = new Set(["OTEL_EXPORTER_OTLP_HEADERS"])
+
 /** A container's environment in the first pod, as Kubernetes resolves it. */
 const environmentOf = (set: unknown): Record<string, string> => {
   const container = containerOf(set)
@@ -52,6 +55,7 @@ const environmentOf = (set: unknown): Record<string, string> => {
       (at(from, "fieldRef") === undefined ? undefined : `${nameOf(set)}-0`) ??
       literals[String(at(from, "configMapKeyRef", "key"))] ??
       values[String(at(from, "secretKeyRef", "key"))]
+    if (value === undefined && at(from, "secretKeyRef", "optional") === true) continue
     environment[wordAt(one, "name")] = String(value)
       .replace(/\$\((\w+)\)/g, (_, name: string) => environment[name] ?? "")
   }
@@ -70,10 +74,23 @@ it("names existing files and objects", () => {
   for (const one of sets.flatMap((set) => listAt(containerOf(set), "env"))) {
     const from = at(one, "valueFrom")
     const secretKey = at(from, "secretKeyRef", "key")
-    if (secretKey !== undefined) expect(Object.keys(secret)).toContain(secretKey)
+    if (secretKey !== undefined && !optionalSecrets.has(String(secretKey))) {
+      expect([at(from, "secretKeyRef", "optional"), Object.keys(secret)])
+        .toEqual([undefined, expect.arrayContaining([secretKey])])
+    }
     const key = at(from, "configMapKeyRef", "key")
     if (key !== undefined) expect(Object.keys(literals)).toContain(key)
   }
+})
+
+it("reads the credentials of a collector from the secret, which may lack them", () => {
+  const [found] = sets.flatMap((set) => listAt(containerOf(set), "env"))
+    .filter((one) => wordAt(one, "name") === "OTEL_EXPORTER_OTLP_HEADERS")
+  expect(at(found, "valueFrom", "secretKeyRef")).toEqual({
+    name: "restante",
+    key: "OTEL_EXPORTER_OTLP_HEADERS",
+    optional: true
+  })
 })
 
 describe.each(sets.map((set) => [nameOf(set), set] as const))("the pods of %s", (name, set) => {

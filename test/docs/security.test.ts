@@ -28,7 +28,8 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "removal and export of accounts": [170, 171],
   "the origin of content": [210, 211, 212],
   "contexts of the command line": [213, 214],
-  "messages on pages": [215]
+  "messages on pages": [215],
+  telemetry: [250, 251, 252]
 }
 
 const rows = textOf("docs/security.md").split("\n").filter((line) => /^\| +\d+ +\|/.test(line))

@@ -1,4 +1,4 @@
-/** The spans of requests, commits, relays and pushes: their parents, and what they must not hold. */
+/** The spans of requests, commits, relays and pushes: their parents, and what they do not hold. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type RecordedSpan, spanRecorder } from "../runtime/span-recorder.ts"
 import { notification, owner, startMailboxes } from "./mailbox-harness.ts"
