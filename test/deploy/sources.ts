@@ -34,9 +34,9 @@ export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>):
   return found
 }
 
-/** The documents of a YAML file. Throws for anything but plain YAML. */
-export const yamlOf = (path: string): ReadonlyArray<unknown> => {
-  const parsed = parseAllDocuments(textOf(path), { merge: true })
+/** The documents of a YAML text, which is of `path`. Throws for anything but plain YAML. */
+export const yamlIn = (text: string, path: string): ReadonlyArray<unknown> => {
+  const parsed = parseAllDocuments(text, { merge: true })
   if (!Array.isArray(parsed)) throw new Error(`${path} is empty`)
   return parsed.map((one) => {
     const [wrong] = [...one.errors, ...one.warnings]
@@ -45,6 +45,9 @@ export const yamlOf = (path: string): ReadonlyArray<unknown> => {
     return value
   })
 }
+
+/** The documents of a YAML file. */
+export const yamlOf = (path: string): ReadonlyArray<unknown> => yamlIn(textOf(path), path)
 
 type Environment = Readonly<Record<string, string>>
 
