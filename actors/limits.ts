@@ -420,6 +420,9 @@ export const describedRecipientsMax = 100
 /** Retries with an Idempotency-Key that a notification remembers, in its record. */
 export const keyedRetriesMax = 16
 
+/** How often a sender replaces one notification; it can withdraw it even then. */
+export const followUpsMax = 16
+
 /** Outdated items of recipients that the log may have beside one item for each recipient. */
 export const outdatedItemsMin = 64
 
@@ -512,8 +515,8 @@ holds(removalsPerEvent <= removalsMax, "an event records removals of one decisio
 holds(cleanedItemsMax <= removalsMax, "outdated items are removed in one decision")
 
 holds(
-  // Twice as many as recipients before a cleaning, and a retry of all.
-  3 * recipientsMax + outdatedItemsMin < recipientItemsMax,
+  // Twice as many as recipients before a cleaning, and a retry or a follow-up of all.
+  3 * recipientsMax + outdatedItemsMin + followUpsMax + 1 < recipientItemsMax,
   "the items of all recipients are recalled"
 )
 

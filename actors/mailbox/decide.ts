@@ -1,7 +1,7 @@
 /**
  * The decisions of a mailbox (protocol §1.2). The received time never goes back, whatever the clock
- * does. A notification is removed by its reader, or when its retention after retrieval has
- * passed, and in no other way.
+ * does. A notification is removed by its reader, by a follow-up of its sender, or when its
+ * retention after retrieval has passed, and in no other way.
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -12,11 +12,12 @@ import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
 import { firstStartRequestId, type MailboxAction, type MailboxMessage, type MailboxReader,
-  type MailboxReply, type MailboxState, type MailboxView } from "./protocol.ts"
+  type MailboxReply, type MailboxState, type MailboxView, type Removal } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { markRead, markUnread } from "./read-marks.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, hasForgottenRemovals,
-  nextTimerMs, recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
+  nextTimerMs, recordRetrieval, rememberLocalDeliveries, removeItems,
+  storeFollowUp } from "./removal.ts"
 import { isSaveDue, nothingWaiting, savedWaiting, waitingBytes, waitingBytesOf, type WaitingCount,
   withWaiting } from "./waiting-bytes.ts"
 import { isWatched, partOf, signalBackgroundTasks, signalDeposit, signalKey,
@@ -62,6 +63,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
   ...denyEach(reason, "Registrations", "CopiesChanged", "CheckNotification"),
   ...denyEach(reason, "Block", "Unblock", "Blocks", "MarkRead", "MarkUnread", "SetWebhookSecret"),
+  ...denyEach(reason, "Replace"),
   Expire: () => stay()
 })
 
@@ -73,6 +75,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       : deny("Taken"),
   Describe: describe,
   Deposit: deposit(limits),
+  Replace: replace(limits),
   List: (state, { reader }, { head }) =>
     mayRead(state, reader)
       ? stay().reply<MailboxReply>({ _tag: "Listed", view: readerView(state, reader, head) })
@@ -350,6 +353,79 @@ const deposit =
       repeated: false,
       idRandom
     })
+  }
+
+/** The reply to a Replace that stores nothing more: this notification stands for it. */
+const standing = (n: number, idRandom: string): Decision<never, MailboxReply> =>
+  stay().reply<MailboxReply>({ _tag: "Deposited", n, repeated: true, idRandom })
+
+/** An earlier edition, and whether a reader or its retention has removed it. */
+interface EarlierEdition extends Removal {
+  readonly isRemoved: boolean
+}
+
+/** One that was removed stays removed. One that is stored is to be replaced, by its number. */
+const answerTo = ({ idRandom, isRemoved, n }: EarlierEdition): Decision<never, MailboxReply> =>
+  isRemoved
+    ? standing(n, idRandom)
+    : stay().reply<MailboxReply>({ _tag: "Located", n, idRandom })
+
+/** The last of these editions that the mailbox knows of. */
+const findEarlier = (
+  state: Open,
+  earlier: Variant<MailboxMessage, "Replace">["earlier"],
+  { findDuplicate, nowMs }: DecisionContext
+): EarlierEdition | undefined => {
+  for (const { digest, idRandom } of earlier) {
+    const n = findDuplicate(repeatKey(digest))
+    const removed = n !== undefined && covers(state.gone, n)
+      ? n
+      : findRemovedLocalDelivery(state, idRandom, nowMs)
+    if (removed !== undefined) return { n: removed, idRandom, isRemoved: true }
+    if (n !== undefined) return { n, idRandom, isRemoved: false }
+  }
+  return undefined
+}
+
+/** Remembers the earlier editions as removed: a late attempt must not store one after this. */
+const withoutEarlier = (
+  state: Open,
+  { earlier }: Variant<MailboxMessage, "Replace">,
+  { head, nowMs }: DecisionContext
+): Open => {
+  const n = Math.max(1, head)
+  return rememberLocalDeliveries(state, earlier.map(({ idRandom }) => ({ n, idRandom })), nowMs)
+}
+
+const replace =
+  (limits: MailboxLimits): Mailboxes["Open"]["Replace"] => (state, message, context) => {
+    const { digest, earlier, idRandom, isMissing = false, isWithdrawal, replaced } = message
+    const { findDuplicate, head, nowMs } = context
+    const blocked = blockRefusal(state, message, nowMs)
+    if (blocked !== undefined) return blocked
+    const first = findDuplicate(repeatKey(digest)) ??
+      findRemovedLocalDelivery(state, idRandom, nowMs)
+    if (first !== undefined) return standing(first, idRandom)
+    if (replaced !== undefined) {
+      const isRemoved = isMissing || covers(state.gone, replaced.n) ||
+        findRemovedLocalDelivery(state, replaced.idRandom, nowMs) !== undefined
+      if (isRemoved) {
+        // A later edition may have replaced it, with a reply that the relay did not get.
+        const at = earlier.findIndex((one) => one.idRandom === replaced.idRandom)
+        const later = findEarlier(state, earlier.slice(0, Math.max(0, at)), context)
+        return answerTo(later ?? { ...replaced, isRemoved })
+      }
+      if (replaced.n > head) return deny("Invalid", "there is no such notification to replace")
+      const next = rememberLocalDeliveries(state, [replaced], nowMs)
+      return storeFollowUp(next, message, context)
+    }
+    const found = findEarlier(state, earlier, context)
+    if (found !== undefined) return answerTo(found)
+    const next = withoutEarlier(state, message, context)
+    if (isWithdrawal) return become<MailboxState>(next).reply(done)
+    return stored(state, head) >= limits.notificationsMax
+      ? deny("Full", "the mailbox is full")
+      : storeFollowUp(next, message, context)
   }
 
 const block: Mailboxes["Open"]["Block"] = (state, { block, caller }, { nowMs }) => {

@@ -193,6 +193,27 @@ export const MailboxMessage = Schema.Union([
      */
     missing: Schema.optionalKey(Count)
   }),
+  /**
+   * Stores a follow-up of a notification that an outgoing notification has delivered here, in place
+   * of that one. Only the relay sends it: no request makes it. A version from before follow-ups
+   * refuses it as unknown, and the relay repeats it.
+   */
+  Schema.TaggedStruct("Replace", {
+    /** The `item` element as XML; it names what it replaces, if `replaced` does. */
+    fragment: Schema.String,
+    digest: Base64Id,
+    idRandom: Base64Id,
+    /** The sender's account. */
+    account: Schema.String,
+    /** Without an earlier edition in the mailbox nothing is stored. */
+    isWithdrawal: Schema.Boolean,
+    /** The digests and random parts of the earlier editions, the newest first. */
+    earlier: Schema.Array(Schema.Struct({ digest: Base64Id, idRandom: Base64Id })),
+    /** The edition that the mailbox has, as far as the relay knows. */
+    replaced: Schema.optionalKey(Removal),
+    /** The log has no such item: somebody has removed it, or an earlier Replace. */
+    isMissing: Schema.optionalKey(Schema.Boolean)
+  }),
   /** Returns the view, with the head of the log, if the caller may read the mailbox (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
   /**
@@ -284,6 +305,8 @@ export type MailboxReply =
     /** The random part of the item's id; undefined if the caller must read it from the log. */
     readonly idRandom: string | undefined
   }
+  /** The answer to Replace without `replaced`: this item is to be replaced. Nothing has changed. */
+  | { readonly _tag: "Located"; readonly n: number; readonly idRandom: string }
   | { readonly _tag: "Listed"; readonly view: MailboxView }
   | { readonly _tag: "Configured"; readonly version: number }
   | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }

@@ -1,20 +1,22 @@
 /**
- * The removal of notifications: by a reader, when their retention after retrieval has passed, or
- * with the mailbox. While there are registrations, a removal event in the log records it. Pure.
+ * The removal of notifications: by a reader, by a follow-up of their sender, when their retention
+ * after retrieval has passed, or with the mailbox. While there are registrations, a removal event
+ * in the log records it. Pure.
  */
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { eventRetentionMs, expiryReadRetryMs, removalsMax, removalsPerEvent,
   removedLocalDeliveriesMax, removedLocalDeliveryRetentionMs, removedRangesMax, retentionSteps,
   retrievedPerDecisionMax, retrievedRangesMax } from "../limits.ts"
-import { encodeRemoval, mayBeLocalDelivery, notificationId,
-  parseNotificationId } from "./log-item.ts"
+import { encodeItem, encodeRemoval, mayBeLocalDelivery, notificationId, parseNotificationId,
+  repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
   total } from "./ranges.ts"
 import type { WaitingCount } from "./waiting-bytes.ts"
-import { signalBackgroundTasks, signalRegistrations, signalRemoval } from "./signals.ts"
+import { isWatched, signalBackgroundTasks, signalDeposit, signalRegistrations,
+  signalRemoval } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -188,6 +190,39 @@ export const removeItems = (
   }
   signalRemoval(decision, state, self, notifications)
   return decision
+}
+
+/**
+ * Stores a follow-up, and in the same commit removes what it replaces. The new item is unread and
+ * not retrieved, whatever the other one was: its readers have not seen it. Everybody who follows
+ * the log sees it, as any notification, and it names the other one.
+ */
+export const storeFollowUp = (
+  state: Open,
+  { account, digest, fragment, idRandom, isWithdrawal, replaced }: Variant<
+    MailboxMessage,
+    "Replace"
+  >,
+  context: DecisionContext
+): Decision<MailboxState, MailboxReply> => {
+  const { head, nowMs, self } = context
+  const atMs = Math.max(nowMs, state.lastAtMs)
+  const removed = replaced === undefined ? [] : [replaced]
+  const numbers = removed.map((one) => one.n)
+  const events = encodeRemovalEvents(state, removed, atMs)
+  const remaining = numbers.length === 0 ? state : withoutItems(state, numbers, 0)
+  const next: Open = { ...withEvents(remaining, events.length, atMs, context), lastAtMs: atMs }
+  const n = head + events.length + 1
+  const decision = become<MailboxState>(next).setTimer(nextTimerMs(next))
+  if (numbers.length > 0) decision.removeItems(...numbers)
+  for (const event of events) decision.append(event)
+  const item = encodeItem(atMs, idRandom, digest, fragment, { account })
+  decision.append(item, repeatKey(digest))
+  // Of a withdrawal there is nothing to fetch, and nothing to confirm.
+  if (isWithdrawal) signalRegistrations(decision, self, next.registrations, n)
+  else if (isWatched(next)) signalDeposit(decision, next, self, n)
+  signalRemoval(decision, state, self, numbers)
+  return decision.reply<MailboxReply>({ _tag: "Deposited", n, repeated: false, idRandom })
 }
 
 /**

@@ -1,12 +1,13 @@
 /** The outgoing notification bound to the runtime. */
+import { Effect } from "effect"
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { recipientItemsMax } from "../limits.ts"
 import type { Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
 import { bytesOfQueued, withRecipients } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
-import { type NotificationAction, NotificationMessage, type NotificationReply,
-  NotificationState } from "./protocol.ts"
+import { type NotificationAction, NotificationMessage, NotificationRecord, type NotificationReply,
+  type NotificationState } from "./protocol.ts"
 import { RelayResources } from "./relay-resources.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
 import { StatusHints } from "./status-hints.ts"
@@ -22,14 +23,18 @@ export interface NotificationDependencies extends RelayDependencies {
   readonly records: Pick<RecordsApi, "write">
 }
 
-const codecs = codecsOf(NotificationState, NotificationMessage)
+const codecs = codecsOf(NotificationRecord, NotificationMessage)
 
 /** The state without volatile parts, and without recipients that are log items. */
-const stored = (state: NotificationState): NotificationState => {
+const recordOf = (state: NotificationState): NotificationRecord => {
   if (state._tag !== "Queued") return state
   const { items: _, running: __, ...kept } = state
-  return kept.listed === undefined ? kept : { ...kept, recipients: [] }
+  const record = kept.listed === undefined ? kept : { ...kept, recipients: [] }
+  return record.followUps === undefined ? record : { ...record, _tag: "Revised" }
 }
+
+const stateOf = (record: NotificationRecord): NotificationState =>
+  record._tag === "Revised" ? { ...record, _tag: "Queued" } : record
 
 /** The behavior of outgoing notifications; an address's id is chosen at random. */
 export const notification = (
@@ -42,7 +47,8 @@ export const notification = (
     initial: { _tag: "Absent" },
     table: notificationTable(deps.schedule, deps.retentionMs),
     ...codecs,
-    encode: (state) => codecs.encode(stored(state)),
+    encode: (state) => codecs.encode(recordOf(state)),
+    decode: (text) => stateOf(codecs.decode(text)),
     recall: {
       items: recipientItemsMax,
       keyOf: () => undefined,
@@ -51,6 +57,10 @@ export const notification = (
     bytesOf: (state) => state._tag === "Queued" ? bytesOfQueued(state) : 0,
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
+      if (action._tag === "MarkRevised") {
+        resources.running.markRevised(self.id, action.edition)
+        return Effect.void
+      }
       // It is removed: its waiting attempts must not start.
       if (action.status === null) resources.running.markRemoved(self.id)
       return statusHints.add(action.listingKey, action.status)

@@ -23,8 +23,9 @@ export const statusOf = (recipients: ReadonlyArray<RecipientState>): Notificatio
 /** About how many bytes the state takes in memory: its recipients, of which it may have many. */
 export const bytesOfQueued = ({ recipients }: Queued): number =>
   recipients.reduce(
-    (bytes, { location = "", problem = "", to }) =>
-      bytes + bytesPerRecipient + to.length + location.length + problem.length,
+    (bytes, { delivered, location = "", problem = "", to }) =>
+      bytes + bytesPerRecipient + to.length + location.length + problem.length +
+      (delivered?.location?.length ?? 0),
     0
   )
 
@@ -32,12 +33,16 @@ export const bytesOfQueued = ({ recipients }: Queued): number =>
 export const isNext = (recipient: RecipientState | undefined, attempt: number): boolean =>
   recipient !== undefined && !hasEnded(recipient) && recipient.attempts + 1 === attempt
 
+/** The last editions tried, with this one. One before the last edition is enough to name. */
+export const withTried = (tried: ReadonlyArray<number>, edition: number): ReadonlyArray<number> =>
+  [...tried.filter((one) => one !== edition), edition].toSorted((a, b) => a - b).slice(-2)
+
 /** The recipient after an attempt. The outcome replaces that of the previous attempt. */
 const afterResult = (
   schedule: Schedule,
-  { attempts, to, tries }: RecipientState,
+  { attempts, delivered, to, tried = [], tries }: RecipientState,
   outcome: Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>,
-  random: number,
+  { edition = 0, random }: Pick<Attempted, "edition" | "random">,
   nowMs: number
 ): RecipientState => {
   const attempted = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
@@ -48,7 +53,13 @@ const afterResult = (
   }
   const { code } = outcome
   const problem = outcome.problem.slice(0, problemCharsMax)
-  const failure = code === undefined ? { problem } : { code, problem }
+  const editions = edition === 0 ? tried : withTried(tried, edition)
+  const failure = {
+    problem,
+    ...editions.length === 0 ? {} : { tried: editions },
+    ...code === undefined ? {} : { code },
+    ...delivered === undefined ? {} : { delivered }
+  }
   const nextAtMs = outcome._tag === "RetryableFailure"
     ? dueAtMs(schedule, attempted.tries, outcome, nowMs, random)
     : undefined
@@ -61,12 +72,12 @@ const afterResult = (
 export const afterAttempt = (
   schedule: Schedule,
   recipient: RecipientState,
-  { outcome, random }: Pick<Attempted, "outcome" | "random">,
+  { outcome, ...attempt }: Pick<Attempted, "edition" | "outcome" | "random">,
   nowMs: number
 ): RecipientState =>
   outcome._tag === "Deferred"
     ? { ...recipient, nextAtMs: Math.max(outcome.untilMs, nowMs + deferredMinMs) }
-    : afterResult(schedule, recipient, outcome, random, nowMs)
+    : afterResult(schedule, recipient, outcome, attempt, nowMs)
 
 /** A failed recipient after a Retry: its attempts begin again at the start of the schedule. */
 export const restarted = (recipient: RecipientState, nowMs: number): RecipientState => ({
@@ -88,13 +99,13 @@ export const encodeRecipient = (at: number, { recipients, version }: Queued): st
 
 /** The state with the recipients that are log items. Throws if one is missing. */
 export const withRecipients = (state: Queued, log: ReadonlyArray<LogItem>): Queued => {
-  const { cleaned, listed } = state
+  const { cleaned, followUps = [], listed } = state
   if (listed === undefined) return state
   const recipients: Array<RecipientState> = []
   const items: Array<number> = []
   let { version } = state
   for (const { n, value } of log) {
-    if (n <= cleaned) continue
+    if (n <= cleaned || followUps.some(({ item }) => item === n)) continue
     const item = decoded(value)
     recipients[item.recipient] = item.now
     items[item.recipient] = n

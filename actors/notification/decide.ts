@@ -10,15 +10,17 @@
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
-  deferredInMemoryMs, deferredMinMs, describedRecipientsMax, idempotencyRetentionMs,
+  deferredInMemoryMs, deferredMinMs, describedRecipientsMax, followUpsMax, idempotencyRetentionMs,
   keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
   removalsMax } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
+import { afterFollowUp, editionOf, isWithdrawn, outdated, relayFollowUpOf,
+  withdrawalFragment } from "./follow-ups.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
-  NotificationView, RecipientState, RunningAttempt } from "./protocol.ts"
+  NotificationView, RecipientState, RunningAttempt, SenderFollowUp } from "./protocol.ts"
 
 type Notifications = BehaviorTable<
   NotificationState,
@@ -39,7 +41,7 @@ const done: NotificationReply = { _tag: "Done" }
 export const notificationTable = (schedule: Schedule, retentionMs: number): Notifications => ({
   Absent: {
     Create: create(schedule),
-    ...denyEach("NotFound", "Describe", "Retry", "Delete"),
+    ...denyEach("NotFound", "Describe", "Retry", "FollowUp", "Delete"),
     Attempted: () => stay(),
     TimerFired: () => stay<NotificationState>().setTimer(null)
   },
@@ -56,6 +58,7 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     },
     Attempted: attempted(schedule, retentionMs),
     Retry: retry,
+    FollowUp: followUp(retentionMs),
     Delete: (state, message, context) => {
       const reason = notOwner(state.account, message.caller, true)
       if (reason !== undefined) return deny(reason)
@@ -63,7 +66,11 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       return remove(state, context).reply(done)
     },
     TimerFired: (state, _message, context) => {
-      if (state.endedAtMs === undefined) return proceed(state, { _tag: "Nothing" }, context)
+      if (state.endedAtMs === undefined) {
+        const decision = proceed(state, { _tag: "Nothing" }, context)
+        // Readers of the listing take the hint `sent` as final: after a crash it may be outdated.
+        return state.followUps === undefined ? decision : hintWaiting(decision, state)
+      }
       const untilMs = state.endedAtMs + retentionMs
       return context.nowMs < untilMs
         ? stay<NotificationState>().setTimer(untilMs)
@@ -75,6 +82,7 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     Describe: gone,
     Attempted: () => stay(),
     Retry: gone,
+    FollowUp: gone,
     Delete: gone,
     TimerFired: (state, _message, context) => removeRest(state, context)
   }
@@ -82,7 +90,7 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
 
 const gone = (
   { account }: Removed,
-  { caller }: Variant<NotificationMessage, "Describe" | "Retry" | "Delete">
+  { caller }: Variant<NotificationMessage, "Describe" | "Retry" | "FollowUp" | "Delete">
 ) => deny(notOwner(account, caller, true) ?? "Gone")
 
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
@@ -135,17 +143,37 @@ const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply 
   repeated
 })
 
+const withoutLocation = (recipient: RecipientState): RecipientState => {
+  const { delivered: _, location: __, tried: ___, ...shown } = recipient
+  return shown
+}
+
+/**
+ * The recipients as the sender sees them. After a follow-up a location would show whether a reader
+ * of the mailbox had removed what it replaces.
+ */
+const shownRecipients = (
+  recipients: ReadonlyArray<RecipientState>,
+  isFollowed: boolean
+): ReadonlyArray<RecipientState> => isFollowed ? recipients.map(withoutLocation) : recipients
+
 const viewOf = (
-  { account, createdAtMs, recipients, version }: Queued,
+  { account, createdAtMs, followUps, recipients, version }: Queued,
   from: number,
   max = describedRecipientsMax
 ): NotificationView => ({
   account,
   createdAtMs,
   status: statusOf(recipients),
-  recipients: recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
+  recipients: shownRecipients(
+    recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
+    followUps !== undefined
+  ),
   count: recipients.length,
-  version
+  version,
+  ...followUps === undefined
+    ? {}
+    : { followUps: followUps.map(({ atMs, item, kind }) => ({ atMs, item, kind })) }
 })
 
 const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
@@ -182,17 +210,88 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, c
 
 const isFailed = ({ status }: RecipientState): boolean => status === "failed"
 
+/** Whether one of these follow-ups is of this request; after its retention a key is free. */
+const isRepeatedIn = (
+  followUps: ReadonlyArray<SenderFollowUp>,
+  id: string,
+  nowMs: number
+): boolean =>
+  followUps.some(({ atMs, requestId }) => requestId === id && nowMs < atMs + idempotencyRetentionMs)
+
+const followUp =
+  (retentionMs: number): Notifications["Queued"]["FollowUp"] =>
+  (state, { caller, document, requestId }, context) => {
+    const isWithdrawal = document === undefined
+    // Nobody sends in the name of another account, not even an admin.
+    const reason = notOwner(state.account, caller, isWithdrawal)
+    if (reason !== undefined) return deny(reason)
+    const { followUps = [] } = state
+    const { head, nowMs } = context
+    if (isRepeatedIn(followUps, requestId, nowMs)) {
+      return stay().reply<NotificationReply>({ _tag: "FollowedUp", isRepeated: true })
+    }
+    if (isWithdrawn(state)) return deny("Ended", "the notification was withdrawn before")
+    if (followUps.length >= followUpsMax && !isWithdrawal) {
+      const bound = `a notification is replaced ${followUpsMax} times at most: send a new one`
+      return deny("Full", bound)
+    }
+    const text = document ?? documentOf(withdrawalFragment(nowMs))
+    if (fragmentOf(text) === undefined) return deny("Invalid", "the document is not a notification")
+    const kind = isWithdrawal ? "withdrawal" : "replacement"
+    const { endedAtMs: _, ...open } = state
+    const running = runningBeside(state, undefined, nowMs)
+    const busy = new Set(running.map(({ recipient }) => recipient))
+    const edition = editionOf(state)
+    const next: Queued = {
+      ...open,
+      recipients: state.recipients.map((one, at) =>
+        afterFollowUp(one, { edition, isRunning: busy.has(at), isWithdrawal, nowMs })
+      ),
+      version: state.version + 1,
+      chars: text.length,
+      followUps: [...followUps, { kind, requestId, atMs: nowMs, item: head + 1 }],
+      running
+    }
+    return storeFollowUp(state, next, text, retentionMs, context)
+      .perform<NotificationAction>({ _tag: "MarkRevised", edition: edition + 1 })
+      .reply<NotificationReply>({ _tag: "FollowedUp", isRepeated: false })
+  }
+
+const hintWaiting = (
+  decision: NotificationDecision,
+  { listingKey }: Queued
+): NotificationDecision =>
+  decision.perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: "waiting" })
+
+/** Stores the state after a follow-up with its document, and begins the attempts that are due. */
+const storeFollowUp = (
+  before: Queued,
+  next: Queued,
+  document: string,
+  retentionMs: number,
+  context: DecisionContext
+): NotificationDecision => {
+  const changed = [...next.recipients.keys()].filter((at) =>
+    next.recipients[at] !== before.recipients[at]
+  )
+  if (next.recipients.every(hasEnded)) return end(next, changed, retentionMs, context, document)
+  return hintWaiting(proceed(next, { _tag: "Many", changed, document }, context), next)
+}
+
 const attempted =
   (schedule: Schedule, retentionMs: number): Notifications["Queued"]["Attempted"] =>
   (state, message, context) => {
-    const { attempt, recipient: at } = message
+    const { attempt, edition = 0, recipient: at } = message
     const { nowMs } = context
     const before = state.recipients[at]
     // The message is late or repeated.
     if (before === undefined || !isNext(before, attempt)) return stay()
     const deferred = deferredInMemory(state, message, nowMs)
     if (deferred !== undefined) return proceed(deferred, { _tag: "Nothing" }, context)
-    const after = afterAttempt(schedule, before, message, nowMs)
+    const result = afterAttempt(schedule, before, message, nowMs)
+    // The attempt has sent an edition that was followed by another one meanwhile.
+    const isEarlier = result.status === "success" && edition < editionOf(state)
+    const after = isEarlier ? outdated(result, edition, nowMs) : result
     const next: Queued = {
       ...state,
       recipients: state.recipients.with(at, after),
@@ -200,7 +299,7 @@ const attempted =
       running: runningBeside(state, at, nowMs)
     }
     return hasEnded(after) && next.recipients.every(hasEnded)
-      ? end(next, at, retentionMs, context)
+      ? end(next, [at], retentionMs, context)
       : proceed(next, { _tag: "Result", at }, context)
   }
 
@@ -347,6 +446,7 @@ const attemptAt = (state: Queued, at: number, document: string | undefined): Not
     spanId,
     account,
     document,
+    followUp: relayFollowUpOf(state, recipient),
     chars
   }
 }
@@ -398,44 +498,53 @@ const writeRecipients = (
   const upTo = Math.min(cleaned + cleanedItemsMax, head)
   for (const [at, n] of items.entries()) if (n <= upTo) appendItem(at)
   return decision.become({ ...state, items, cleaned: upTo })
-    .removeItems(...numbers(cleaned + 1, upTo))
+    .removeItems(...numbers(cleaned + 1, upTo).filter((n) => !isDocument(state, n)))
 }
+
+/** Whether the log item is the document of a follow-up: it stays until the notification ends. */
+const isDocument = ({ followUps = [] }: Queued, n: number): boolean =>
+  followUps.some(({ item }) => item === n)
 
 /** The log numbers from `first` to `last`. */
 const numbers = (first: number, last: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at)
 
-/** Stores that all recipients have ended; `at` is the index of the last one. */
+/** Stores that all recipients have ended; `changed` are the indices of the last ones. */
 const end = (
   current: Queued,
-  at: number,
+  changed: ReadonlyArray<number>,
   retentionMs: number,
-  context: DecisionContext
+  context: DecisionContext,
+  document?: string
 ): NotificationDecision => {
   const { nowMs } = context
   const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
   const status = statusOf(recipients)
-  return writeRecipients(state, [at], context, true)
+  return writeRecipients(state, changed, context, true, document)
     .setTimer(nowMs + retentionMs)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status })
 }
 
 const remove = (state: Queued, context: DecisionContext): NotificationDecision => {
-  const { account, cleaned, listingKey } = state
+  const { account, cleaned, followUps = [], listingKey } = state
   const removed: Removed = { _tag: "Removed", account, removedAtMs: context.nowMs, cleaned }
-  return removeRest(removed, context)
-    .removeItems(1)
+  const documents = [1, ...followUps.flatMap(({ item }) => item <= cleaned ? [item] : [])]
+  return removeRest(removed, context, documents)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
 }
 
-/** Removes the next log items. The timer fires again for the others. */
-const removeRest = (state: Removed, { head, nowMs }: DecisionContext): NotificationDecision => {
+/** Removes these documents and the next log items. The timer fires again for the others. */
+const removeRest = (
+  state: Removed,
+  { head, nowMs }: DecisionContext,
+  documents: ReadonlyArray<number> = []
+): NotificationDecision => {
   const { cleaned, ...kept } = state
   if (cleaned === undefined) return stay<NotificationState>().setTimer(null)
-  const upTo = Math.min(cleaned + removalsMax - 1, head)
+  const upTo = Math.min(cleaned + removalsMax - documents.length, head)
   const next = upTo < head ? { ...kept, cleaned: upTo } : kept
   return become<NotificationState>(next)
-    .removeItems(...numbers(cleaned + 1, upTo))
+    .removeItems(...documents, ...numbers(cleaned + 1, upTo))
     .setTimer(upTo < head ? nowMs : null)
 }

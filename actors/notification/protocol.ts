@@ -7,6 +7,21 @@ import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Caller, Count, ifVersion } from "../schemas.ts"
 
+/**
+ * What the sender has sent after the notification: another document, or that it is withdrawn.
+ * The number of a follow-up, counted from 1, is its edition; the notification itself is edition 0.
+ */
+export const SenderFollowUp = Schema.Struct({
+  kind: Schema.Literals(["replacement", "withdrawal"]),
+  /** The id of the request, to recognize a repetition. */
+  requestId: Schema.String,
+  atMs: Count,
+  /** The number of the log item with its document. */
+  item: Count
+})
+
+export type SenderFollowUp = typeof SenderFollowUp.Type
+
 /** The state of one recipient. Times are in ms since the epoch. */
 export const RecipientState = Schema.Struct({
   /** URI of the recipient's mailbox, as the sender gave it. */
@@ -24,7 +39,18 @@ export const RecipientState = Schema.Struct({
   code: Schema.optionalKey(Count),
   problem: Schema.optionalKey(Schema.String),
   /** The URI of the stored notification, as the recipient returned it. */
-  location: Schema.optionalKey(Schema.String)
+  location: Schema.optionalKey(Schema.String),
+  /** The edition that the recipient has while a later one is on its way, and where it is. */
+  delivered: Schema.optionalKey(Schema.Struct({
+    edition: Count,
+    location: Schema.optionalKey(Schema.String)
+  })),
+  /**
+   * Since a follow-up: the last editions of which an attempt was made or may have been, without
+   * success. A follow-up names the last one before its own in every attempt, and never one that
+   * the recipient cannot have: its URI may open a message that was not sent.
+   */
+  tried: Schema.optionalKey(Schema.Array(Count))
 })
 
 export type RecipientState = typeof RecipientState.Type
@@ -38,50 +64,70 @@ const RunningAttempt = Schema.Struct({
 
 export type RunningAttempt = typeof RunningAttempt.Type
 
+const queuedFields = {
+  /** The account in whose outgoing mailbox the notification is. */
+  account: Schema.String,
+  /** The id of the request that created the notification, to recognize a repetition. */
+  requestId: Schema.String,
+  createdAtMs: Count,
+  /** The key of the notification's entry in the listing of the outgoing mailbox. */
+  listingKey: Schema.String,
+  /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
+  traceId: Schema.String,
+  /** The span of the request that created it, 16 such digits; left out if it is not exported. */
+  spanId: Schema.optionalKey(Schema.String),
+  /** Stored here if they are few; otherwise they are read from the log. */
+  recipients: Schema.Array(RecipientState),
+  /** How many recipients are log items; left out if the record has them. */
+  listed: Schema.optionalKey(Count),
+  /** 1 at first, one more after each change. */
+  version: Count,
+  /** The last log number that was cleaned: the items of recipients are above it. */
+  cleaned: Count,
+  /** Not stored: the number of each recipient's last item, if recipients are log items. */
+  items: Schema.optionalKey(Schema.Array(Count)),
+  /** Characters of the document that is relayed. */
+  chars: Count,
+  /** The last Retries that had a request id, the newest last, to recognize a repetition. */
+  retries: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
+  ),
+  /** What followed the notification, the newest last; left out if nothing has. */
+  followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
+  /** When the last recipient ended. */
+  endedAtMs: Schema.optionalKey(Count),
+  /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
+  running: Schema.optionalKey(Schema.Array(RunningAttempt))
+}
+
+const Removed = Schema.TaggedStruct("Removed", {
+  account: Schema.String,
+  removedAtMs: Count,
+  /** Log items above this number are not removed yet. */
+  cleaned: Schema.optionalKey(Count)
+})
+
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Queued", {
-    /** The account in whose outgoing mailbox the notification is. */
-    account: Schema.String,
-    /** The id of the request that created the notification, to recognize a repetition. */
-    requestId: Schema.String,
-    createdAtMs: Count,
-    /** The key of the notification's entry in the listing of the outgoing mailbox. */
-    listingKey: Schema.String,
-    /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
-    traceId: Schema.String,
-    /** The span of the request that created it, 16 such digits; left out if it is not exported. */
-    spanId: Schema.optionalKey(Schema.String),
-    /** Stored here if they are few; otherwise they are read from the log. */
-    recipients: Schema.Array(RecipientState),
-    /** How many recipients are log items; left out if the record has them. */
-    listed: Schema.optionalKey(Count),
-    /** 1 at first, one more after each change. */
-    version: Count,
-    /** The last log number that was cleaned: the items of recipients are above it. */
-    cleaned: Count,
-    /** Not stored: the number of each recipient's last item, if recipients are log items. */
-    items: Schema.optionalKey(Schema.Array(Count)),
-    /** Characters of the notification's document. */
-    chars: Count,
-    /** The last Retries that had a request id, the newest last, to recognize a repetition. */
-    retries: Schema.optionalKey(
-      Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
-    ),
-    /** When the last recipient ended. */
-    endedAtMs: Schema.optionalKey(Count),
-    /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
-    running: Schema.optionalKey(Schema.Array(RunningAttempt))
-  }),
-  Schema.TaggedStruct("Removed", {
-    account: Schema.String,
-    removedAtMs: Count,
-    /** Log items above this number are not removed yet. */
-    cleaned: Schema.optionalKey(Count)
-  })
+  Schema.TaggedStruct("Queued", queuedFields),
+  Removed
 ])
 
 export type NotificationState = typeof NotificationState.Type
+
+/**
+ * A state as it is stored. A Queued one with follow-ups has another tag in the record. A program
+ * from before follow-ups would relay the first document; it cannot read this record, and leaves it
+ * as it is until the next upgrade.
+ */
+export const NotificationRecord = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Queued", queuedFields),
+  Schema.TaggedStruct("Revised", queuedFields),
+  Removed
+])
+
+export type NotificationRecord = typeof NotificationRecord.Type
 
 export const NotificationMessage = Schema.Union([
   /** Queues a notification (A5). A repetition with the same request id gets the same reply. */
@@ -114,6 +160,8 @@ export const NotificationMessage = Schema.Union([
     recipient: Count,
     attempt: Count,
     outcome: DeliveryOutcome,
+    /** The edition that the attempt has sent; left out for 0. */
+    edition: Schema.optionalKey(Count),
     random: Schema.Number
   }),
   /**
@@ -121,6 +169,16 @@ export const NotificationMessage = Schema.Union([
    * request id changes nothing: for 24 hours, among the last `keyedRetriesMax`.
    */
   Schema.TaggedStruct("Retry", { caller: Caller, requestId: Schema.optionalKey(Schema.String) }),
+  /**
+   * Replaces what the recipients get or have got by this document. Without one the notification is
+   * withdrawn, which an admin may do too. A repetition with the same request id changes nothing for
+   * 24 hours.
+   */
+  Schema.TaggedStruct("FollowUp", {
+    caller: Caller,
+    requestId: Schema.String,
+    document: Schema.optionalKey(Schema.String)
+  }),
   /** Removes the notification (A8). No attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
@@ -135,11 +193,16 @@ export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
   readonly status: NotificationStatus
-  /** The recipients from the requested index on; `describedRecipientsMax` or `max` at most. */
+  /**
+   * The recipients from the requested index on; `describedRecipientsMax` or `max` at most. After a
+   * follow-up they have no location: it would show whether a reader had removed the first one.
+   */
   readonly recipients: ReadonlyArray<RecipientState>
   /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
+  /** What followed the notification, the newest last; left out if nothing has. */
+  readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>
 }
 
 export type NotificationReply =
@@ -152,7 +215,23 @@ export type NotificationReply =
     /** The same request has retried recipients before. */
     readonly isRepeated: boolean
   }
+  /** The follow-up is stored; `isRepeated`: the same request has stored it before. */
+  | { readonly _tag: "FollowedUp"; readonly isRepeated: boolean }
   | { readonly _tag: "Done" }
+
+/** The follow-up that an attempt sends. */
+export interface RelayFollowUp {
+  readonly edition: number
+  /** The number of the log item with its document. */
+  readonly item: number
+  readonly isWithdrawal: boolean
+  /** Whether the recipient has, or may have, an earlier edition: a withdrawal names it. */
+  readonly isKnown: boolean
+  /** Where the recipient has stored it, if it has said so. */
+  readonly location?: string | undefined
+  /** The number of the log item with the document of that edition. */
+  readonly earlierItem: number
+}
 
 export type NotificationAction =
   /** Makes attempt number `attempt` at one recipient. Its result is Attempted. */
@@ -165,8 +244,10 @@ export type NotificationAction =
     /** The span that the attempt's is a child of; undefined if that is not exported. */
     readonly spanId?: string | undefined
     readonly account: string
-    /** The document, if it is small and in memory; otherwise the attempt reads log item 1. */
+    /** The document, if it is small and in memory; otherwise the attempt reads it from the log. */
     readonly document?: string | undefined
+    /** What the attempt sends in place of the notification itself. */
+    readonly followUp?: RelayFollowUp | undefined
     /** Characters of the document. */
     readonly chars: number
   }
@@ -179,3 +260,5 @@ export type NotificationAction =
     readonly listingKey: string
     readonly status: NotificationStatus | null
   }
+  /** The node's waiting attempts of earlier editions must not start. */
+  | { readonly _tag: "MarkRevised"; readonly edition: number }

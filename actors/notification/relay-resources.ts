@@ -24,15 +24,23 @@ export class MemoryBudget {
   }
 }
 
-/** The running attempts of this node by notification, and which notifications were removed. */
+/** Running attempts of one notification, and what has happened to it since they began. */
+interface RunningOfOne {
+  readonly attempts: Set<string>
+  isRemoved: boolean
+  /** The last edition, if a follow-up was stored since. */
+  edition: number
+}
+
+/** The running attempts of this node by notification, and which of them nobody wants any more. */
 class RunningAttempts {
-  private readonly byId = new Map<string, { readonly attempts: Set<string>; isRemoved: boolean }>()
+  private readonly byId = new Map<string, RunningOfOne>()
 
   /** False if the attempt is already running. */
   begin(id: string, attempt: string): boolean {
     const running = this.byId.get(id)
     if (running === undefined) {
-      this.byId.set(id, { attempts: new Set([attempt]), isRemoved: false })
+      this.byId.set(id, { attempts: new Set([attempt]), isRemoved: false, edition: 0 })
       return true
     }
     if (running.attempts.has(attempt)) return false
@@ -50,6 +58,16 @@ class RunningAttempts {
   markRemoved(id: string): void {
     const running = this.byId.get(id)
     if (running !== undefined) running.isRemoved = true
+  }
+
+  markRevised(id: string, edition: number): void {
+    const running = this.byId.get(id)
+    if (running !== undefined) running.edition = Math.max(running.edition, edition)
+  }
+
+  /** Whether an attempt of this edition began before a follow-up was stored. */
+  isRevised(id: string, edition: number): boolean {
+    return (this.byId.get(id)?.edition ?? 0) > edition
   }
 
   isRemoved(id: string): boolean {

@@ -9,6 +9,8 @@ import { deferredOutcome, type DeliveryOutcome, type Outbound,
   type OutboundContent } from "../outbound/index.ts"
 import { wholeFragment } from "../sealed-fragment.ts"
 import { documentOf, fragmentOf } from "./decide.ts"
+import { withReplaces, writableUri } from "./follow-up-documents.ts"
+import { editionName } from "./follow-ups.ts"
 import { deliverLocally, derivedName, noPasswordKey } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 import type { RelayResources } from "./relay-resources.ts"
@@ -36,6 +38,18 @@ export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attemp
 /** Undefined if the attempt is obsolete, because the notification has been removed. */
 type AttemptOutcome = DeliveryOutcome | undefined
 
+/** Why an attempt has sent no request. */
+type NotSent = "obsolete" | "unavailable" | "unnamed" | "unopened"
+
+const outcomesNotSent: Readonly<Record<Exclude<NotSent, "unavailable">, AttemptOutcome>> = {
+  obsolete: undefined,
+  unnamed: {
+    _tag: "PermanentFailure",
+    problem: "the withdrawn notification has no http URI by which to name it"
+  },
+  unopened: noPasswordKey
+}
+
 class RelayAttempt {
   private readonly deps: RelayDependencies
   private readonly resources: RelayResources
@@ -44,6 +58,12 @@ class RelayAttempt {
   private readonly action: Omit<AttemptAction, "document">
   /** `<recipient>.<attempt>`: identifies the attempt within its notification. */
   private readonly name: string
+  /** The number of the edition that the attempt sends. */
+  private readonly edition: number
+  /** The name of that edition, by which its document is cached. */
+  private readonly documentName: string
+  /** The URI of what a follow-up replaces; undefined before it is found, and if there is none. */
+  private replacedUri: string | undefined
   private isRunning = false
   private span: OpenSpan | undefined = undefined
   private reservedChars = 0
@@ -62,8 +82,10 @@ class RelayAttempt {
     // A waiting attempt holds no document: all attempts of the notification share the cached one.
     this.action = action
     this.name = `${action.recipient}.${action.attempt}`
-    if (document !== undefined && !resources.documents.has(self.id)) {
-      resources.documents.set(self.id, document)
+    this.edition = action.followUp?.edition ?? 0
+    this.documentName = editionName(self.id, this.edition)
+    if (document !== undefined && !resources.documents.has(this.documentName)) {
+      resources.documents.set(this.documentName, document)
     }
   }
 
@@ -114,8 +136,13 @@ class RelayAttempt {
     return this.resources.running.isRemoved(this.self.id)
   }
 
+  /** Whether a follow-up was stored since the attempt began. */
+  private isRevised(): boolean {
+    return this.resources.running.isRevised(this.self.id, this.edition)
+  }
+
   private cachedDocument(): string | undefined {
-    return this.resources.documents.get(this.self.id)
+    return this.resources.documents.get(this.documentName)
   }
 
   /** Reserves memory for a document that is not cached. */
@@ -132,22 +159,46 @@ class RelayAttempt {
     const fragment = fragmentOf(document)
     if (fragment === undefined) return document
     const whole = wholeFragment(this.deps.keyring, this.self, fragment)
-    return whole === undefined ? undefined : documentOf(whole)
+    if (whole === undefined) return undefined
+    const { followUp } = this.action
+    return followUp === undefined || this.replacedUri === undefined
+      ? documentOf(whole)
+      : documentOf(withReplaces(whole, this.replacedUri, followUp.isWithdrawal))
   }
 
   private readDocument(): Effect.Effect<string | undefined, StorageFailure> {
     const cached = this.cachedDocument()
     if (cached !== undefined) return Effect.succeed(cached)
+    return Effect.map(this.readItem(this.action.followUp?.item ?? 1), (document) => {
+      if (document !== undefined) this.resources.documents.set(this.documentName, document)
+      return document
+    })
+  }
+
+  private readItem(n: number): Effect.Effect<string | undefined, StorageFailure> {
     // A read that never ends would keep the attempt running, so that it never begins again.
     const detail = `the document of notification ${this.self.id} was not read in time`
-    const reading = Effect.timeoutOrElse(this.peers.read(this.self, 1, 1), {
+    const reading = Effect.timeoutOrElse(this.peers.read(this.self, n, 1), {
       duration: documentReadMs,
       orElse: () => Effect.fail(new StorageUnavailable({ detail }))
     })
-    return Effect.map(reading, ([item]) => {
-      if (item?.n !== 1) return undefined
-      this.resources.documents.set(this.self.id, item.value)
-      return item.value
+    return Effect.map(reading, ([item]) => item?.n === n ? item.value : undefined)
+  }
+
+  /**
+   * Finds the URI under which a recipient elsewhere knows what the follow-up replaces: its Location
+   * or else the `url` that it was sent. A recipient that has nothing gets no such URI.
+   */
+  private findReplaced(): Effect.Effect<void, StorageFailure> {
+    const { followUp } = this.action
+    if (followUp === undefined || !followUp.isKnown || this.replacedUri !== undefined) {
+      return Effect.void
+    }
+    this.replacedUri = writableUri(followUp.location ?? "")
+    if (this.replacedUri !== undefined) return Effect.void
+    return Effect.map(this.readItem(followUp.earlierItem), (document) => {
+      const pointer = this.deps.documents.pointerOf(fragmentOf(document ?? "") ?? "")
+      this.replacedUri = writableUri(pointer?.url ?? "")
     })
   }
 
@@ -155,12 +206,13 @@ class RelayAttempt {
   private deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
     return Effect.flatMap(this.readDocument(), (document): Effect.Effect<AttemptOutcome> => {
       if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
+      if (this.isRevised()) return deferredOutcome
       const fragment = fragmentOf(document)
       if (fragment === undefined) throw new Error("the first item is no notification document")
-      const { account } = this.action
+      const { account, followUp } = this.action
       return withTraceparent(
         this.traceparent(),
-        deliverLocally(this.peers, this.deps, { from: this.self, to, account, fragment })
+        deliverLocally(this.peers, this.deps, { from: this.self, to, account, fragment, followUp })
       )
     })
   }
@@ -171,7 +223,7 @@ class RelayAttempt {
    */
   private postOnce(): Effect.Effect<AttemptOutcome> {
     const { outcomes } = this.resources
-    const key = `${this.self.id} ${this.name}`
+    const key = `${this.documentName} ${this.name}`
     const known = outcomes.get(key)
     if (known !== undefined) return Effect.succeed(known)
     return Effect.map(this.post(), (outcome) => {
@@ -187,15 +239,12 @@ class RelayAttempt {
   private post(): Effect.Effect<AttemptOutcome> {
     const { documents, links, outbound } = this.deps
     const { account, to } = this.action
-    let notSent: "obsolete" | "unavailable" | "unopened" | undefined
+    let notSent: NotSent | undefined
     const contentOf = (document: string | undefined): OutboundContent | undefined => {
-      if (document === undefined || this.isObsolete()) {
-        notSent = "obsolete"
-        return undefined
-      }
-      const opened = this.opened(document)
-      if (opened === undefined) notSent = "unopened"
-      return opened === undefined ? undefined : this.contentOf(opened)
+      const content = this.contentFor(document)
+      if (typeof content !== "string") return content
+      notSent = content
+      return undefined
     }
     const unavailable = (): undefined => {
       notSent = "unavailable"
@@ -207,10 +256,11 @@ class RelayAttempt {
       cause: { kind: "account", id: account },
       discovers: true,
       load: () => {
-        const cached = this.cachedDocument()
+        const isPlain = this.action.followUp === undefined
+        const cached = isPlain ? this.cachedDocument() : undefined
         if (cached !== undefined || this.isObsolete()) return contentOf(cached)
         if (!this.reserve()) return unavailable()
-        return this.readDocument().pipe(
+        return Effect.andThen(this.findReplaced(), this.readDocument()).pipe(
           Effect.map(contentOf),
           Effect.catch(() => Effect.sync(unavailable))
         )
@@ -230,10 +280,19 @@ class RelayAttempt {
         )
     })
     return Effect.flatMap(posted, (outcome): Effect.Effect<AttemptOutcome> => {
-      if (notSent === "unavailable") return deferredOutcome
-      if (notSent === "unopened") return Effect.succeed(noPasswordKey)
-      return Effect.succeed(notSent === "obsolete" ? undefined : outcome)
+      if (notSent === undefined) return Effect.succeed(outcome)
+      return notSent === "unavailable" ? deferredOutcome : Effect.succeed(outcomesNotSent[notSent])
     })
+  }
+
+  /** The content of the request, or why there is none. */
+  private contentFor(document: string | undefined): OutboundContent | NotSent {
+    if (document === undefined || this.isObsolete()) return "obsolete"
+    if (this.isRevised()) return "unavailable"
+    const isUnnamed = this.replacedUri === undefined
+    if (isUnnamed && this.action.followUp?.isWithdrawal === true) return "unnamed"
+    const opened = this.opened(document)
+    return opened === undefined ? "unopened" : this.contentOf(opened)
   }
 
   private contentOf(body: string): OutboundContent {
@@ -241,7 +300,7 @@ class RelayAttempt {
     return {
       headers: {
         "Content-Type": "text/xml+rss; charset=utf-8",
-        "Idempotency-Key": `"${derivedName("relay", this.self.id, to)}"`,
+        "Idempotency-Key": `"${derivedName("relay", this.documentName, to)}"`,
         traceparent: this.traceparent()
       },
       body
@@ -264,7 +323,9 @@ export const makeAttempt = (
     Effect.map((outcome): NotificationMessage | void => {
       relay.report(outcome)
       if (outcome === undefined) return
-      return { _tag: "Attempted", recipient, attempt, outcome, random: deps.random() }
+      const random = deps.random()
+      const edition = action.followUp === undefined ? {} : { edition: action.followUp.edition }
+      return { _tag: "Attempted", recipient, attempt, outcome, ...edition, random }
     }),
     Effect.ensuring(Effect.sync(() => relay.end()))
   )

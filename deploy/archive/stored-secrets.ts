@@ -25,9 +25,10 @@ export interface UnopenedSecrets {
 }
 
 /** The text before the stored fragment of an item; undefined for an item without a fragment. */
-const fragmentAt = ({ kind }: Address, { n, value }: LogItem): number | undefined => {
+const fragmentAt = ({ kind }: Address, { value }: LogItem): number | undefined => {
   if (kind === mailboxKind) return fragmentStart(value)
-  return kind === notificationKind && n === 1 ? value.indexOf(">") + 1 : undefined
+  // The other items are the states of recipients, as JSON.
+  return kind === notificationKind && value.startsWith("<") ? value.indexOf(">") + 1 : undefined
 }
 
 const sealedInState = /"(s2\.[A-Za-z0-9_-]{8}\.[A-Za-z0-9_-]+)"/g

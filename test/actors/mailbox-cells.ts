@@ -70,6 +70,17 @@ export const deposit = {
   digest: part("digest"),
   idRandom: part("random")
 } as const
+/** The edition that `replace` follows. */
+export const earlier = { digest: part("earlier"), idRandom: part("_earlier") }
+export const replace: Variant<MailboxMessage, "Replace"> = {
+  _tag: "Replace",
+  fragment: "<item>2</item>",
+  digest: part("second"),
+  idRandom: part("_second"),
+  account: "bob",
+  isWithdrawal: false,
+  earlier: [earlier]
+}
 export const alice = { account: "alice", admin: false }
 export const bob = { account: "bob", admin: false }
 export const nobody = { admin: false }

@@ -10,9 +10,9 @@ import { nothingWaiting, savedWaiting, waitingBytesOf,
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, block, bob, changeSecrets, checkCreate, checkNotification, configure, create,
-  decide, deposit, describeIt, destroy, destroyed, done, expire, fetched, list, markRead,
+  decide, deposit, describeIt, destroy, destroyed, done, earlier, expire, fetched, list, markRead,
   markUnread, ms30Days, nobody, open, part, readHead, register, registrations, registrationSignal,
-  remove, retrieved, self, table, taskSignal, timerFired, unregister,
+  remove, replace, retrieved, self, table, taskSignal, timerFired, unregister,
   watched } from "./mailbox-cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
@@ -255,6 +255,58 @@ describe("an open mailbox", () => {
       expect(bringing.signals).toEqual([taskSignal("3-inlined")])
       const next = decide({ ...open, inlined: 1 }, brings, { head: 2, self })
       expect([next.durable, next.signals]).toEqual([false, [taskSignal("3-inlined")]])
+    },
+    "Open.Replace": () => {
+      const replaced = { n: 2, idRandom: earlier.idRandom }
+      const known = { ...replace, replaced }
+      // One commit removes the first one and stores this one, also in a full mailbox.
+      const decision = decide(open, known, { head: 3, self })
+      expect(decision.items?.map(decodeItem)).toMatchObject([{
+        atMs: nowMs,
+        idRandom: replace.idRandom,
+        digest: replace.digest,
+        fragment: replace.fragment,
+        account: "bob"
+      }])
+      expect(decision.itemKeys).toEqual(decision.items?.map(itemRepeatKey))
+      expect([decision.removals, decision.durable, decision.signals])
+        .toEqual([[2], true, undefined])
+      expect(decision.nextState).toEqual({
+        ...open,
+        lastAtMs: nowMs,
+        removed: 1,
+        gone: [{ from: 2, to: 2 }],
+        removedLocalDeliveries: [{ id: `2-${earlier.idRandom}`, atMs: nowMs }]
+      })
+      const stored = { _tag: "Deposited", n: 4, repeated: false, idRandom: replace.idRandom }
+      expect(decision.answer).toEqual(stored)
+      // A late attempt of the first edition stores nothing.
+      const late = { ...deposit, ...earlier, account: "bob" }
+      const after = decision.nextState ?? open
+      expectOnlyReply(decide(after, late, { head: 4 }), {
+        _tag: "Deposited",
+        n: 2,
+        repeated: true,
+        idRandom: earlier.idRandom
+      })
+      // Registrations learn of the removal and of the new one; a withdrawal has no content.
+      const eager = { ...defaultSettings, fetch: "eager", receipts: "received" } as const
+      const settled = { ...watched, settings: eager }
+      const pushed = decide(settled, known, { head: 3, self })
+      expect(pushed.items?.[0]).toBe(encodeRemoval(nowMs, [`2-${earlier.idRandom}`]))
+      expect(pushed.answer).toEqual({ ...stored, n: 5 })
+      expect(pushed.signals)
+        .toEqual([
+          registrationSignal(5),
+          taskSignal("5-fetch"),
+          taskSignal("5-received"),
+          taskSignal("2-fetch")
+        ])
+      const withdrawn = decide(settled, { ...known, isWithdrawal: true }, { head: 3, self })
+      expect(withdrawn.signals).toEqual([registrationSignal(5), taskSignal("2-fetch")])
+      // A copy of the first one's content is removed with it.
+      expect(decide({ ...open, fetched: 1 }, known, { head: 3, self }).signals)
+        .toEqual([taskSignal("2-fetch")])
     },
     "Open.List": () => {
       const listed = { _tag: "Listed", view }

@@ -5,7 +5,7 @@ import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { address } from "../../runtime/index.ts"
 import { absent, block, changeSecrets, checkCreate, checkNotification, configure, create, decide,
   deposit, describeIt, destroy, destroyed, expire, fetched, list, markRead, markUnread, open,
-  readHead, register, registrations, remove, retrieved, table, timerFired,
+  readHead, register, registrations, remove, replace, retrieved, table, timerFired,
   unregister } from "./mailbox-cells.ts"
 
 const ownerCaller = { account: "alice", admin: false }
@@ -13,6 +13,7 @@ const ownerCaller = { account: "alice", admin: false }
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Deposit: () => expectRefused(decide(state, deposit), reason),
+  Replace: () => expectRefused(decide(state, replace), reason),
   List: () => expectRefused(decide(state, list({ account: "alice" })), reason),
   Retrieved: () => expectRefused(decide(state, retrieved(1, 2)), reason),
   Remove: () => expectRefused(decide(state, remove(1)), reason),
@@ -53,6 +54,7 @@ describe("a mailbox that is not open", () => {
     "Absent.CheckCreate": () => expectOnlyReply(decide(absent, checkCreate), { _tag: "Done" }),
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Deposit": whenAbsent.Deposit,
+    "Absent.Replace": whenAbsent.Replace,
     "Absent.List": whenAbsent.List,
     "Absent.Retrieved": whenAbsent.Retrieved,
     "Absent.MarkRead": whenAbsent.MarkRead,
@@ -78,6 +80,7 @@ describe("a mailbox that is not open", () => {
     "Destroyed.CheckCreate": () => expectRefused(decide(destroyed, checkCreate), "Taken"),
     "Destroyed.Describe": whenDestroyed.Describe,
     "Destroyed.Deposit": whenDestroyed.Deposit,
+    "Destroyed.Replace": whenDestroyed.Replace,
     "Destroyed.List": whenDestroyed.List,
     "Destroyed.Retrieved": whenDestroyed.Retrieved,
     "Destroyed.MarkRead": whenDestroyed.MarkRead,

@@ -95,6 +95,17 @@ export const deleting = (caller: typeof owner | typeof nobody): NotificationMess
   _tag: "Delete",
   caller
 })
+/** A follow-up: without a document it is a withdrawal. */
+export const following = (
+  caller: typeof owner | typeof nobody,
+  replacing?: string,
+  requestId = "f1"
+): NotificationMessage => ({
+  _tag: "FollowUp",
+  caller,
+  requestId,
+  ...replacing === undefined ? {} : { document: replacing }
+})
 export const begun = ({ actions = [] }: Decided): ReadonlyArray<number> =>
   actions.flatMap((action) => action._tag === "Attempt" ? [action.recipient] : [])
 export const notes = ({ actions = [] }: Decided): ReadonlyArray<unknown> =>

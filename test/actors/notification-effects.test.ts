@@ -238,3 +238,44 @@ describe("hints of the listing", () => {
     expect(writes.at(-1)).toEqual([{ table: "outgoing", key: "later", value: "sent" }])
   })
 })
+
+/** The attempt sends this edition to a recipient elsewhere that has the first one. */
+const followUp = (edition: number): AttemptAction => ({
+  ...attempt(elsewhere, false),
+  followUp: {
+    edition,
+    item: 2,
+    isWithdrawal: false,
+    isKnown: true,
+    location: "https://example.org/1",
+    earlierItem: 1
+  }
+})
+
+it("an attempt says which edition it has sent", async () => {
+  const second = { n: 2, value: "<notification><item><url></url></item></notification>" }
+  const peers: Peers = { read: () => Effect.succeed([second]), ask: () => Effect.die("asked") }
+  expect(await run(followUp(1), peers)).toMatchObject({
+    _tag: "Attempted",
+    edition: 1,
+    outcome: { _tag: "Delivered" }
+  })
+})
+
+it("an attempt that waits when a follow-up is stored sends nothing, and is deferred", async () => {
+  /** The follow-up is stored while this log item is read. */
+  const outcomeOf = async (action: AttemptAction, n: number) => {
+    const resources = new RelayResources()
+    const read = Effect.sync(() => {
+      resources.running.markRevised(self.id, 1)
+      return [{ n, value: document }]
+    })
+    return runAt(resources, action, { read: () => read, ask: () => Effect.die("asked") })
+  }
+  for (const to of [elsewhere, "https://post.test/mailboxes/bob"]) {
+    expect(await outcomeOf(attempt(to, false), 1))
+      .toMatchObject({ attempt: 1, outcome: { _tag: "Deferred" } })
+  }
+  // The attempt of the follow-up itself is not held up by its own mark.
+  expect(await outcomeOf(followUp(1), 2)).toMatchObject({ outcome: { _tag: "Delivered" } })
+})

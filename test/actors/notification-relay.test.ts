@@ -10,11 +10,14 @@ import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
 import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
 import { documentOf } from "../../actors/notification/decide.ts"
+import { withdrawalFragment } from "../../actors/notification/follow-ups.ts"
+import { deliverLocally } from "../../actors/notification/local-delivery.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/protocol.ts"
 import { sealPasswordFor, withSealedPassword } from "../../actors/sealed-fragment.ts"
-import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
+import { type Address, address, type Peers, type RecordChange, type Tagged,
+  UnknownMessage } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
 import { noDependencies, testKeyring } from "./dependencies.ts"
@@ -77,6 +80,10 @@ const startRelays = async (
   })
   const behaviors = [relays, mailbox({ notificationsMax: 2, anonymousBytesMax: 1e9 })]
   const { system } = await start({ behaviors })
+  const peers: Peers = {
+    ask: (to, message) => system.ask(to, message),
+    read: (of, from, limit) => system.read(of, from, limit)
+  }
   const ask = <Sent extends Tagged>(to: Address, message: Sent): Promise<unknown> =>
     Effect.runPromise(system.ask(to, message))
   const describe = async (id = "n1"): Promise<NotificationView> => {
@@ -88,6 +95,7 @@ const startRelays = async (
   }
   return {
     ask,
+    peers,
     posts,
     written,
     describe,
@@ -325,5 +333,209 @@ describe("a message whose password no key opens", () => {
     ])
     expect(relays.posts).toEqual([])
     expect(await relays.stored("bob")).toEqual([])
+  })
+})
+
+describe("a follow-up", () => {
+  const itemOf = (name: string, more = ""): string =>
+    `<item><description>${name}</description><url>http://a.test/${name}</url>${more}</item>`
+  type Relays = Awaited<ReturnType<typeof startRelays>>
+  /** Without a replacement it is a withdrawal. */
+  const follow = async (relays: Relays, replacement?: string): Promise<NotificationView> => {
+    const given = replacement === undefined ? {} : { document: documentOf(replacement) }
+    const requestId = `follow ${replacement}`
+    const message: NotificationMessage = { _tag: "FollowUp", caller, requestId, ...given }
+    expect(await relays.ask(here, message)).toEqual({ _tag: "FollowedUp", isRepeated: false })
+    return relays.ended()
+  }
+  const uriOf = (one: { readonly n: number; readonly idRandom: string } | undefined): string =>
+    links.stored("bob", notificationId(one?.n ?? 0, one?.idRandom ?? ""))
+  const sentToBob = async (relays: Relays) => {
+    await relays.open("bob")
+    await relays.create([links.mailbox("bob")], documentOf(itemOf("one")))
+    await relays.ended()
+    return (await relays.stored("bob"))[0]
+  }
+
+  it("takes the place of the first one in a mailbox here, as does a withdrawal", async () => {
+    const relays = await startRelays(delivered)
+    const first = await sentToBob(relays)
+    const view = await follow(relays, itemOf("two"))
+    expect(view.recipients).toMatchObject([{ status: "success", attempts: 2, code: 202 }])
+    const replaced = await relays.stored("bob")
+    expect(replaced).toMatchObject([{
+      n: 2,
+      account: "alice",
+      fragment: itemOf("two").replace("</url>", `</url><replaces>${uriOf(first)}</replaces>`)
+    }])
+    await follow(relays)
+    const withdrawn = await relays.stored("bob")
+    expect(withdrawn).toMatchObject([{ n: 3, account: "alice" }])
+    const uri = uriOf(replaced[0])
+    expect(withdrawn[0]?.fragment).toContain(`<url>${uri}</url><replaces>${uri}</replaces>`)
+    expect(withdrawn[0]?.fragment).toMatch(/<withdrawn>\d{4}-\d\d-\d\dT[\d:.]+Z<\/withdrawn>/)
+    expect(withdrawn[0]?.fragment).not.toContain("a.test")
+    expect(relays.posts).toEqual([])
+  })
+
+  it("leaves out a mailbox whose reader has removed the first one, each time", async () => {
+    const relays = await startRelays(delivered)
+    const first = await sentToBob(relays)
+    const reader = { account: "bob" }
+    await relays.ask(address(mailboxKind, "bob"), { _tag: "Remove", ...first, reader })
+    for (const replacement of [itemOf("two"), itemOf("three"), undefined]) {
+      const view = await follow(relays, replacement)
+      expect(view.recipients).toMatchObject([{ status: "success", code: 202 }])
+      expect(await relays.stored("bob")).toEqual([])
+    }
+  })
+
+  it("finds itself when its first reply was lost, and the next one replaces it", async () => {
+    const relays = await startRelays(delivered)
+    const first = await sentToBob(relays)
+    await follow(relays, itemOf("two"))
+    const { documents } = noDependencies
+    const known = { edition: 1, item: 2, isWithdrawal: false, isKnown: true, earlierItem: 1 }
+    const repeated = await Effect.runPromise(
+      deliverLocally(relays.peers, { links, keyring: testKeyring, documents }, {
+        from: here,
+        to: links.mailbox("bob"),
+        account: "alice",
+        fragment: itemOf("two"),
+        followUp: { ...known, location: uriOf(first) }
+      })
+    )
+    const [second] = await relays.stored("bob")
+    expect(repeated).toEqual({ _tag: "Delivered", code: 202, location: uriOf(second) })
+    await follow(relays, itemOf("three"))
+    expect(await relays.stored("bob")).toMatchObject([{ n: 3 }])
+  })
+
+  it("replaces an edition between, whose reply was lost", async () => {
+    const relays = await startRelays(delivered)
+    const first = await sentToBob(relays)
+    const { documents } = noDependencies
+    const arrive = (edition: number, isWithdrawal: boolean, fragment: string) =>
+      Effect.runPromise(
+        deliverLocally(relays.peers, { links, keyring: testKeyring, documents }, {
+          from: here,
+          to: links.mailbox("bob"),
+          account: "alice",
+          fragment,
+          followUp: {
+            edition,
+            item: edition + 1,
+            isWithdrawal,
+            isKnown: true,
+            location: uriOf(first),
+            earlierItem: 1
+          }
+        })
+      )
+    await arrive(1, false, itemOf("two"))
+    const [second] = await relays.stored("bob")
+    await arrive(2, true, withdrawalFragment(0))
+    const uri = uriOf(second)
+    expect(await relays.stored("bob")).toMatchObject([
+      { n: 3, fragment: expect.stringContaining(`<replaces>${uri}</replaces><withdrawn>`) }
+    ])
+    // A late repetition of the one between stores nothing.
+    await arrive(1, false, itemOf("two"))
+    expect(await relays.stored("bob")).toMatchObject([{ n: 3 }])
+  })
+
+  it("finds the first one, whose reply was lost, by the digest", async () => {
+    const relays = await startRelays(delivered)
+    const first = await sentToBob(relays)
+    const { documents } = noDependencies
+    await Effect.runPromise(
+      deliverLocally(relays.peers, { links, keyring: testKeyring, documents }, {
+        from: here,
+        to: links.mailbox("bob"),
+        account: "alice",
+        fragment: itemOf("two"),
+        followUp: { edition: 1, item: 2, isWithdrawal: false, isKnown: true, earlierItem: 1 }
+      })
+    )
+    expect(await relays.stored("bob")).toMatchObject([
+      { n: 2, fragment: expect.stringContaining(`<replaces>${uriOf(first)}</replaces>`) }
+    ])
+  })
+
+  it("replaces only what this one has brought, whatever another service says", async () => {
+    const relays = await startRelays(({ uri }, count) =>
+      count === 1
+        ? { _tag: "Delivered", code: 202, location: forged }
+        : uri === elsewhere
+        ? { _tag: "Found", uri: links.mailbox("bob") }
+        : delivered()
+    )
+    await relays.open("bob")
+    await relays.create([links.mailbox("bob")], documentOf(itemOf("other")), "n2")
+    await relays.ended("n2")
+    const [other] = await relays.stored("bob")
+    const forged = uriOf(other)
+    await relays.create([elsewhere], documentOf(itemOf("one")))
+    await relays.ended()
+    await follow(relays, itemOf("two"))
+    expect(await relays.stored("bob")).toMatchObject([
+      { n: 1, fragment: itemOf("other") },
+      { n: 2, fragment: itemOf("two") }
+    ])
+  })
+
+  it("names the first one by its Location elsewhere, with a key of its own", async () => {
+    const relays = await startRelays((_, count) => ({
+      _tag: "Delivered",
+      code: 202,
+      location: `${elsewhere}/${count}`
+    }))
+    await relays.create([elsewhere], documentOf(itemOf("one")))
+    await relays.ended()
+    await follow(relays, itemOf("two"))
+    await follow(relays)
+    const [first, second, third] = relays.posts.map(({ body }) => String(body))
+    expect(first).toBe(documentOf(itemOf("one")))
+    const replaces = `<replaces>${elsewhere}/1</replaces>`
+    expect(second).toBe(documentOf(itemOf("two").replace("</url>", `</url>${replaces}`)))
+    const named = `<url>${elsewhere}/2</url><replaces>${elsewhere}/2</replaces><withdrawn>`
+    expect(third).toContain(named)
+    const keys = relays.posts.map(({ headers }) => headers["Idempotency-Key"])
+    expect(new Set(keys).size).toBe(3)
+  })
+
+  it("names it by the URI of its message where there is no Location", async () => {
+    const relays = await startRelays(() => ({ _tag: "Delivered", code: 200 }))
+    await relays.create([elsewhere], documentOf(itemOf("one")))
+    await relays.ended()
+    await follow(relays, itemOf("two"))
+    await follow(relays)
+    const [, second, third] = relays.posts.map(({ body }) => String(body))
+    expect(second).toContain("<replaces>http://a.test/one</replaces>")
+    expect(third).toContain("<url>http://a.test/two</url><replaces>http://a.test/two</replaces>")
+  })
+
+  it("is all that a recipient gets that has not got the first one", async () => {
+    const relays = await startRelays(delivered, [3_600_000])
+    await relays.create([elsewhere], documentOf(itemOf("one")))
+    const view = await follow(relays)
+    expect(view.recipients).toMatchObject([{ status: "success", attempts: 0 }])
+    expect(relays.posts).toEqual([])
+  })
+
+  it("waits for a mailbox whose node is of a version from before follow-ups", async () => {
+    const unknown = new UnknownMessage({ key: "mailbox/bob", detail: "no such message" })
+    const peers: Peers = { ask: () => Effect.fail(unknown), read: () => Effect.succeed([]) }
+    const { documents } = noDependencies
+    const outcome = await Effect.runPromise(
+      deliverLocally(peers, { links, keyring: testKeyring, documents }, {
+        from: here,
+        to: links.mailbox("bob"),
+        account: "alice",
+        fragment: itemOf("two"),
+        followUp: { edition: 1, item: 2, isWithdrawal: false, isKnown: true, earlierItem: 1 }
+      })
+    )
+    expect(outcome).toMatchObject({ _tag: "RetryableFailure", code: 503 })
   })
 })

@@ -42,7 +42,9 @@ const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
 
 type Step =
   | { readonly do: "tell"; at: number; outcome: DeliveryOutcome; random: number; twice: boolean }
-  | { readonly do: "pass" | "again" | "reload" | "crash" | "lose" | "retry" | "delete" }
+  | {
+    readonly do: "pass" | "again" | "reload" | "crash" | "lose" | "retry" | "replace" | "delete"
+  }
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 const just = (what: Exclude<Step["do"], "tell">) => fc.constant<Step>({ do: what })
@@ -63,7 +65,8 @@ const steps = fc.array(
     { weight: 1, arbitrary: just("reload") },
     { weight: 1, arbitrary: just("crash") },
     { weight: 1, arbitrary: just("lose") },
-    { weight: 1, arbitrary: just("retry") }
+    { weight: 1, arbitrary: just("retry") },
+    { weight: 1, arbitrary: just("replace") }
   ),
   { maxLength: 150, size: "max" }
 )
@@ -89,6 +92,8 @@ const take = (world: World, step: Step): void => {
       return
     case "retry":
       return world.retry()
+    case "replace":
+      return world.replace()
     case "delete":
       return world.remove()
   }
@@ -107,6 +112,9 @@ const finish = (world: World): void => {
     world.queued.recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
   )
   expect(world.ends.every((count) => count === 1)).toBe(true)
+  for (const { delivered, status } of world.queued.recipients) {
+    if (status === "success") expect(delivered).toBeUndefined()
+  }
   world.pass()
   expect(world.model.state._tag).toBe("Removed")
   expect(world.note).toBe(null)

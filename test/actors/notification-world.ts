@@ -3,7 +3,8 @@
  * are due, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
-import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs } from "../../actors/limits.ts"
+import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs,
+  followUpsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
@@ -58,6 +59,8 @@ export class World {
   /** How each run of the schedule ended. */
   readonly ends: Array<number>
   isRemoved = false
+  /** How often the sender has replaced it. */
+  editions = 0
   note: string | null | undefined = undefined
   private checks = 0
 
@@ -88,7 +91,7 @@ export class World {
     const answer = this.model.send(message, this.nowMs)
     for (const action of this.model.actions.splice(0)) {
       if (action._tag === "UpdateListing") this.note = action.status
-      else this.begin(action)
+      else if (action._tag === "Attempt") this.begin(action)
     }
     this.check()
     return answer
@@ -100,6 +103,7 @@ export class World {
     const expected = this.expected[attempt.recipient]
     expect(expected).toBeDefined()
     expect(attempt.attempt).toBe(expected?.attempt)
+    expect(attempt.followUp?.edition ?? 0).toBe(this.editions)
     expect(this.nowMs).toBeGreaterThanOrEqual(expected?.fromMs ?? Number.NaN)
     this.running.push(attempt)
     const begun = this.queued?.running?.filter(({ deferred }) => deferred !== true)
@@ -150,11 +154,13 @@ export class World {
       recipient,
       attempt: number,
       outcome,
+      ...attempt.followUp === undefined ? {} : { edition: attempt.followUp.edition },
       random
     }
     const expected = this.expected[recipient]
     if (expected?.attempt === number && !this.isRemoved) {
-      this.expected[recipient] = this.after(expected, outcome)
+      const isOutdated = (attempt.followUp?.edition ?? 0) < this.editions
+      this.expected[recipient] = this.after(expected, outcome, isOutdated)
       if (this.expected[recipient] === undefined) this.count(recipient, 1)
     }
     if (twice && outcome._tag !== "Deferred") this.results.push(message)
@@ -165,13 +171,21 @@ export class World {
     this.ends[at] = (this.ends[at] ?? 0) + ends
   }
 
-  private after(expected: Expected, outcome: DeliveryOutcome): Expected | undefined {
+  /** `isOutdated`: the attempt has sent what was replaced meanwhile. */
+  private after(
+    expected: Expected,
+    outcome: DeliveryOutcome,
+    isOutdated: boolean
+  ): Expected | undefined {
     const { nowMs } = this
     if (outcome._tag === "Deferred") {
       const dueMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
       // A short deferral is only remembered: when it is lost the attempt comes earlier.
       const isHeld = outcome.untilMs <= nowMs + deferredInMemoryMs
       return { ...expected, fromMs: isHeld ? expected.fromMs : dueMs, toMs: dueMs }
+    }
+    if (outcome._tag === "Delivered" && isOutdated) {
+      return { attempt: expected.attempt + 1, tries: 0, fromMs: nowMs, toMs: nowMs }
     }
     if (outcome._tag !== "RetryableFailure") return undefined
     const tries = expected.tries + 1
@@ -235,6 +249,29 @@ export class World {
     const answer = this.send({ _tag: "Retry", caller })
     if (this.isRemoved) return
     expect(answer).toEqual({ _tag: "Retried", recipients: failed.length, isRepeated: false })
+  }
+
+  /** The sender replaces it: who has it gets the next edition, and all others in its place. */
+  replace(): void {
+    const { queued } = this
+    const isAccepted = queued !== undefined && this.editions < followUpsMax
+    if (isAccepted) {
+      this.editions += 1
+      for (const [at, { attempts, status }] of queued.recipients.entries()) {
+        if (status !== "success") continue
+        const { nowMs } = this
+        this.expected[at] = { attempt: attempts + 1, tries: 0, fromMs: nowMs, toMs: nowMs }
+        this.count(at, -1)
+      }
+    }
+    const answer = this.send({
+      _tag: "FollowUp",
+      caller,
+      requestId: `replacement ${this.editions}`,
+      document: `<notification><item>${this.editions}</item></notification>`
+    })
+    if (isAccepted) expect(answer).toEqual({ _tag: "FollowedUp", isRepeated: false })
+    else expect(this.queued?.followUps ?? []).toHaveLength(queued === undefined ? 0 : followUpsMax)
   }
 
   remove(): void {

@@ -3,8 +3,9 @@ import { attemptLeaseMs, idempotencyRetentionMs, keyedRetriesMax } from "../../a
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
-  ended, faulted, nobody, note, notes, one, other, owner, refused, reloaded, removed, retentionMs,
-  retrying, stateOf, table, timerFired, two, uri, where } from "./notification-cells.ts"
+  ended, faulted, following, nobody, note, notes, one, other, owner, refused, reloaded, removed,
+  retentionMs, retrying, stateOf, table, timerFired, two, uri,
+  where } from "./notification-cells.ts"
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
@@ -41,6 +42,7 @@ describe("the notification's table", () => {
     "Absent.Attempted": () =>
       expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
     "Absent.Retry": () => expectRefused(decide(absent, retrying(owner)), "NotFound"),
+    "Absent.FollowUp": () => expectRefused(decide(absent, following(owner)), "NotFound"),
     "Absent.Delete": () => expectRefused(decide(absent, deleting(owner)), "NotFound"),
     "Absent.TimerFired": () =>
       expect(effectsOf(decide(absent, timerFired))).toEqual({ timerAtMs: null }),
@@ -125,6 +127,50 @@ describe("the notification's table", () => {
       expect(later.answer).toMatchObject({ recipients: 1, isRepeated: false })
       expectGuarded(ended, retrying)
     },
+    "Queued.FollowUp": () => {
+      const second = "<notification><item>2</item></notification>"
+      const sent = stateOf(decide(one, attempted(delivered)))
+      const decision = decide(sent, following(owner, second), { head: 1 })
+      expect(decision.answer).toEqual({ _tag: "FollowedUp", isRepeated: false })
+      expect(decision.items).toEqual([second])
+      const next = stateOf(decision)
+      const followUps = [{ kind: "replacement", requestId: "f1", atMs: nowMs, item: 2 }]
+      expect(next).toMatchObject({ followUps, version: 3, chars: second.length })
+      expect(next.endedAtMs).toBeUndefined()
+      expect(next.recipients).toEqual([{
+        to: uri(0),
+        status: "waiting",
+        attempts: 1,
+        tries: 0,
+        lastAtMs: nowMs,
+        nextAtMs: nowMs,
+        delivered: { edition: 0, location: uri(9) }
+      }])
+      expect(decision.timerAtMs).toBe(nowMs)
+      expect(decision.deferUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.actions).toMatchObject([
+        {
+          _tag: "Attempt",
+          attempt: 2,
+          document: second,
+          followUp: {
+            edition: 1,
+            item: 2,
+            isWithdrawal: false,
+            isKnown: true,
+            location: uri(9),
+            earlierItem: 1
+          }
+        },
+        note("waiting"),
+        { _tag: "MarkRevised", edition: 1 }
+      ])
+      expectGuarded(one, following)
+      // An admin withdraws, and sends in nobody else's name.
+      expect(decide(one, following(admin), { head: 1 }).answer).toMatchObject({ isRepeated: false })
+      expectRefused(decide(one, following(admin, second)), "Forbidden")
+      expectRefused(decide(one, following(owner, "<item/>")), "Invalid")
+    },
     "Queued.Delete": () => {
       const decision = decide(one, deleting(owner), { head: 1 })
       expect(decision.answer).toEqual({ _tag: "Done" })
@@ -167,6 +213,10 @@ describe("the notification's table", () => {
     "Removed.Retry": () => {
       expectRefused(decide(removed, retrying(admin)), "Gone")
       expectGuarded(removed, retrying)
+    },
+    "Removed.FollowUp": () => {
+      expectRefused(decide(removed, following(owner)), "Gone")
+      expectGuarded(removed, following)
     },
     "Removed.Delete": () => {
       expectRefused(decide(removed, deleting(owner)), "Gone")

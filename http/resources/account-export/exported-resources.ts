@@ -34,7 +34,10 @@ export async function* exportedCabinet(
   yield { kind: "cabinet", href, xml: xmlOf(cabinetDocument(service, id, view)) }
 }
 
-/** What was sent, and then the state of its recipients, in one line or in several. */
+/**
+ * What was sent, with what replaced or withdrew it, and then the state of its recipients, in one
+ * line or in several.
+ */
 export async function* exportedSent(
   service: Service,
   account: string,
@@ -49,9 +52,11 @@ export async function* exportedSent(
     const view = await run(describeActor<NotificationView>(service, to, message))
     if (isRefusal(view)) return
     if (from === 0) {
-      const [item] = await run(service.system.read(to, 1, 1))
-      const fragment = item?.n === 1 ? fragmentOf(item.value) : undefined
-      if (fragment !== undefined) {
+      const items = [1, ...(view.followUps ?? []).map((one) => one.item)]
+      for (const n of items) {
+        const [item] = await run(service.system.read(to, n, 1))
+        const fragment = item?.n === n ? fragmentOf(item.value) : undefined
+        if (fragment === undefined) continue
         const xml = `<notification>${withoutSecret(fragment)}</notification>`
         yield { kind: "sent", href, xml }
       }

@@ -1,0 +1,97 @@
+/**
+ * Follow-ups: a sender replaces or withdraws a notification that it has sent (protocol §1.3).
+ *
+ * One actor decides on a notification and on all that follows it, so that one commit settles what
+ * its recipients get, and at most one attempt at a recipient runs. Each recipient gets the last
+ * edition only:
+ *
+ * - A recipient that waits, or is retried, gets it in place of the earlier one, by its schedule.
+ * - A recipient that has an earlier one is tried from the start of the schedule.
+ * - A failed recipient stays failed until a Retry, which sends the last edition.
+ * - A withdrawal is not sent to a recipient at which no attempt was made. It has nothing to lose.
+ *
+ * At a mailbox of this service the attempt removes the earlier edition and stores the last one in
+ * one commit (mailbox/removal.ts). That is a message between actors, with names that are derived
+ * from the id of this actor. No client can send it, so that an element `replaces` in a deposit
+ * removes nothing. Any other recipient gets a notification whose element `replaces` has the URI
+ * under which it knows the earlier one: the Location that it returned, or else the `url`.
+ */
+import { type Queued, withTried } from "./attempts.ts"
+import type { RecipientState, RelayFollowUp } from "./protocol.ts"
+
+/** The number of the last edition. */
+export const editionOf = ({ followUps = [] }: Queued): number => followUps.length
+
+export const isWithdrawn = ({ followUps = [] }: Queued): boolean =>
+  followUps.at(-1)?.kind === "withdrawal"
+
+/** The log item with the document of an edition. */
+export const itemOfEdition = ({ followUps = [] }: Queued, edition: number): number =>
+  edition === 0 ? 1 : followUps[edition - 1]?.item ?? 1
+
+/** The name of an edition, from which its keys, digests and ids are derived. */
+export const editionName = (id: string, edition: number): string =>
+  edition === 0 ? id : `${id}.${edition}`
+
+/** What an attempt at this recipient sends; undefined without a follow-up. */
+export const relayFollowUpOf = (
+  state: Queued,
+  { delivered, tried = [] }: RecipientState
+): RelayFollowUp | undefined => {
+  const edition = editionOf(state)
+  if (edition === 0) return undefined
+  const { location } = delivered ?? {}
+  const earlier = delivered?.edition ?? tried.findLast((one) => one < edition)
+  return {
+    edition,
+    item: itemOfEdition(state, edition),
+    isWithdrawal: isWithdrawn(state),
+    isKnown: earlier !== undefined,
+    ...location === undefined ? {} : { location },
+    earlierItem: itemOfEdition(state, earlier ?? 0)
+  }
+}
+
+/** A recipient that has this edition, when a later one is to be sent. */
+export const outdated = (
+  { attempts, lastAtMs, location, to }: RecipientState,
+  edition: number,
+  nowMs: number
+): RecipientState => ({
+  to,
+  status: "waiting",
+  attempts,
+  tries: 0,
+  ...lastAtMs === undefined ? {} : { lastAtMs },
+  nextAtMs: nowMs,
+  delivered: { edition, ...location === undefined ? {} : { location } }
+})
+
+/** A recipient after edition `edition` was followed by another one. */
+export const afterFollowUp = (
+  recipient: RecipientState,
+  { edition, isRunning, isWithdrawal, nowMs }: {
+    readonly edition: number
+    /** Whether an attempt at the recipient runs, or may run. */
+    readonly isRunning: boolean
+    readonly isWithdrawal: boolean
+    readonly nowMs: number
+  }
+): RecipientState => {
+  const { attempts, delivered, status, to, tried = [] } = recipient
+  if (status === "success") return outdated(recipient, edition, nowMs)
+  // Attempts before the first follow-up have sent the notification itself.
+  if (isRunning || (edition === 0 && attempts > 0)) {
+    return { ...recipient, tried: withTried(tried, edition) }
+  }
+  const isUnsent = attempts === 0 && delivered === undefined && tried.length === 0
+  return isWithdrawal && isUnsent ? { to, status: "success", attempts, tries: 0 } : recipient
+}
+
+/** What `url` of a withdrawal is until it is set for a recipient (follow-up-documents.ts). */
+export const emptyUrl = "<url></url>"
+
+/** The item of a withdrawal. */
+export const withdrawalFragment = (atMs: number): string =>
+  "<item><description>The sender has withdrawn this notification.</description>" +
+  `${emptyUrl}<withdrawn>${new Date(atMs).toISOString()}</withdrawn></item>`
