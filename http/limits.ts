@@ -248,6 +248,9 @@ export const drainGraceMs = 100
 export const overloadedRetrySeconds = 1
 export const quarantinedRetrySeconds = 60
 
+/** `Retry-After` of 503 from a node that an upgrade has not reached yet, in seconds. */
+export const upgradeRetrySeconds = 30
+
 /** Clients of each kind that the page of limits shows, and those among which it finds them. */
 export const busiestShownMax = 20
 export const busiestScannedMax = 10_000

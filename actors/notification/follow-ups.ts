@@ -26,7 +26,7 @@ export const isWithdrawn = ({ followUps = [] }: Queued): boolean =>
   followUps.at(-1)?.kind === "withdrawal"
 
 /** The log item with the document of an edition. */
-export const itemOfEdition = ({ followUps = [] }: Queued, edition: number): number =>
+const itemOfEdition = ({ followUps = [] }: Queued, edition: number): number =>
   edition === 0 ? 1 : followUps[edition - 1]?.item ?? 1
 
 /** The name of an edition, from which its keys, digests and ids are derived. */

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { newBrowser } from "../actors/web-push.ts"
-import { asAdmin, expectStatus, openMailbox, postXml, putXml, send } from "../e2e/client.ts"
+import { asAdmin, expectStatus, openMailbox, pathOf, postXml, putXml, send } from "../e2e/client.ts"
 import { cleanUp, command, eventually, folderWithKeyOf, keyFile, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 
@@ -18,6 +18,7 @@ const configuration = 78
 
 const password = "a-message-password/plain"
 const relayed = "the-relayed-password!"
+const replacing = "the-password-of-the-replacement"
 const inlinePassword = "the-password-of-inlined-content"
 const hubSecret = "the-hub-secret-of-a-subscriber"
 const published = "the-password-of-published-content"
@@ -27,6 +28,7 @@ const browserAuth = Buffer.from("the 16-byte auth").toString("base64url")
 const secrets = new Map([
   ["a message password", password],
   ["a relayed password", relayed],
+  ["a password of a replacement", replacing],
   ["a password of inlined content", inlinePassword],
   ["a hub.secret", hubSecret],
   ["a password of published content", published],
@@ -83,7 +85,10 @@ beforeAll(async () => {
     "<item>",
     "<to>http://post.test/mailboxes/alice</to><to>http://192.0.2.1/</to><item>"
   )
-  expectStatus(await postXml(url, "/outgoing/admin", sent, asAdmin), 202)
+  const { headers } = expectStatus(await postXml(url, "/outgoing/admin", sent, asAdmin), 202)
+  const replacement = notification("relayed", `<password>${replacing}</password>`)
+  const path = `${pathOf(headers.get("location"))}/replacement`
+  expectStatus(await postXml(url, path, replacement, asAdmin), 202)
   const publication = await send(url, "/content", {
     method: "POST",
     body: "text",
@@ -132,7 +137,7 @@ beforeAll(async () => {
     const listed = await send(url, "/mailboxes/alice/registrations", { headers: asAdmin })
     const active = listed.text.match(/status="active"/g)?.length
     const { text } = await send(url, "/mailboxes/alice", { headers: asAdmin })
-    return active === 3 && text.includes(relayed) ? true : undefined
+    return active === 3 && text.includes(replacing) ? true : undefined
   })
   expect((await service.stop()).code).toBe(0)
   archive = join(temporaryFolder(), "archive")
@@ -193,7 +198,8 @@ it("shows no secret in any byte of the data folder and of an archive", () => {
 it("serves every message password to the readers of the mailbox", async () => {
   const text = await listing(dataDir)
   expect(text).toContain(`<url>http://example.com/x</url><password hint="a">${password}</password>`)
-  expect(text).toContain(`<password>${relayed}</password>`)
+  expect(text).toContain(`<password>${replacing}</password>`)
+  expect(text).not.toContain(relayed)
   expect(text).toContain(`<password>${inlinePassword}</password>`)
 })
 
@@ -246,7 +252,7 @@ describe("a restore", () => {
     expect(restored, restored.output).toMatchObject({ code: 0 })
     for (
       const lost of [
-        "lost: 4 message passwords",
+        "lost: 5 message passwords",
         "lost: 3 push registrations are suspended",
         "lost: 1 secrets of webhooks",
         "lost: 1 answers to requests with an Idempotency-Key",

@@ -71,7 +71,8 @@ describe("the export of an account", () => {
     await made("POST", `${box}/registrations`, { basic, body: callback })
     const to = `<to>${service.base}${box}</to>`
     const sent = notification("sent words").replace("<notification>", `<notification>${to}`)
-    await made("POST", "/outgoing/mover", { basic, body: sent })
+    const outgoing = await made("POST", "/outgoing/mover", { basic, body: sent })
+    expect((await send("POST", `${outgoing}/withdrawal`, { basic })).status).toBe(202)
     const list = `<cabinet><mailbox href="${box}"/></cabinet>`
     await made("POST", "/cabinets", { basic, body: list })
     const session = await made("POST", "/sessions", { basic, body: "<answer continue=\"true\"/>" })
@@ -92,7 +93,7 @@ describe("the export of an account", () => {
       mailbox: 1,
       block: 1,
       registration: 1,
-      sent: 1,
+      sent: 2,
       recipients: 1,
       cabinet: 1,
       session: 1,
@@ -106,6 +107,7 @@ describe("the export of an account", () => {
     const notifications = xmlOf(lines, "notification")
     for (let n = 0; n < count; n++) expect(notifications).toContain(`word ${n}<`)
     expect(xmlOf(lines, "sent")).toContain("sent words")
+    expect(xmlOf(lines, "sent")).toContain("<withdrawn>")
     expect(xmlOf(lines, "answer")).toContain("Patsy")
     const bytes = lines.filter(({ kind }) => kind === "bytes")
       .map(({ base64 }) => Buffer.from(String(base64), "base64"))

@@ -87,6 +87,7 @@ const bodies: Readonly<Record<string, Sending>> = {
   },
   "POST /outgoing/{account}/retry": { type: form, body: "since=2020-01-01T00:00:00Z" },
   "POST /outgoing/{account}/{notification}": removal,
+  "POST /outgoing/{account}/{notification}/replacement": { body: notification },
   "POST /queries": { body: query },
   "PUT /queries/{query}": { body: query },
   "POST /queries/{query}": removal,

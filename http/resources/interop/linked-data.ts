@@ -264,16 +264,27 @@ interface ActivityContext {
   readonly published?: string
 }
 
+/**
+ * What the activity does, and to what: a follow-up updates the notification that it `replaces`, or
+ * deletes it if it is `withdrawn` (ActivityStreams 2.0, Vocabulary §3.1); any other one announces.
+ */
+const activityTypeOf = (item: Element): Readonly<Record<string, unknown>> => {
+  const replaces = childText(item, "replaces")
+  if (replaces === undefined) return { type: "Announce", object: objectOf(item) }
+  return childOf(item, "withdrawn") === undefined
+    ? { type: "Update", object: objectOf(item), origin: replaces }
+    : { type: "Delete", object: replaces }
+}
+
 const announce = (fragment: string, { id, published, target }: ActivityContext): unknown => {
   const item = childOf({ children: parseFragment(fragment) }, "item")
   if (item === undefined) throw new Error("a stored notification has no item")
   return {
     "@context": "https://www.w3.org/ns/activitystreams",
     id,
-    type: "Announce",
+    ...activityTypeOf(item),
     summary: escaped(childText(item, "description") ?? ""),
     actor: childText(item, "from"),
-    object: objectOf(item),
     target,
     published
   }

@@ -76,6 +76,10 @@ export interface NotificationSummary {
   readonly tags: ReadonlyArray<string>
   /** What a person is to open. */
   readonly click: string | undefined
+  /** The URI of the notification that the sender has replaced by this one, or withdrawn. */
+  readonly replaces: string | undefined
+  /** When the sender withdrew what this replaces, as the service has written it. */
+  readonly withdrawn: string | undefined
   /** How the message begins, after the description; on the page of the mailbox. */
   readonly preview?: string | undefined
 }
@@ -100,7 +104,9 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
     isRead: entry.isRead === true,
     priority: field("priority"),
     tags: (field("tags") ?? "").split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""),
-    click: field("click")
+    click: field("click"),
+    replaces: field("replaces"),
+    withdrawn: field("withdrawn")
   }
 }
 
@@ -112,8 +118,8 @@ const titleOf = ({ description, url }: NotificationSummary): string =>
 const hostOf = (uri: string): string => parseUrl(uri)?.host ?? ""
 
 /** The link to the message, by where it is. */
-const messageLink = ({ url }: NotificationSummary): Html => {
-  if (url === "") return nothing
+const messageLink = ({ url, withdrawn }: NotificationSummary): Html => {
+  if (url === "" || withdrawn !== undefined) return nothing
   const host = hostOf(url)
   return html` · ${link(url, host === "" ? url : `message at ${host}`)}`
 }
@@ -126,12 +132,22 @@ const priorityBadges: StatusBadges<string> = {
 }
 
 /** What a sender says of its notification: priority, tags, and what to open. */
-const marksOf = ({ click, priority = "", tags }: NotificationSummary): Html => {
+const marksOf = (
+  { click, priority = "", replaces, tags, withdrawn }: NotificationSummary
+): Html => {
   // A sender may write anything, such as the name of a property that every object has.
   const level = Object.hasOwn(priorityBadges, priority) ? priorityBadges[priority] : undefined
+  // A link to what it replaces would end in 410.
+  const followUp = withdrawn !== undefined
+    ? badge("wait", "⌫ withdrawn by the sender")
+    : replaces === undefined
+    ? undefined
+    : badge("wait", "↻ replaces an earlier one")
   return html`${level === undefined ? nothing : html` · ${badge(level[0], level[1])}`}${
-    tags.slice(0, plainTextTagsMax).map((tag) => html` · <span class="tag">${tag}</span>`)
-  }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
+    followUp === undefined ? nothing : html` · ${followUp}`
+  }${tags.slice(0, plainTextTagsMax).map((tag) => html` · <span class="tag">${tag}</span>`)}${
+    click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`
+  }`
 }
 
 /** One notification of a list, with `more` after its fields and `after` beside them. */
@@ -332,12 +348,12 @@ const notificationPage = (
   message: ShownMessage | undefined,
   xml: string
 ): Html => {
-  const { from, password, received, url } = summary
+  const { from, password, received, url, withdrawn } = summary
   return html`<p class="quiet">${timeAgo(received)}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
   }${marksOf(summary)}</p>
 ${shownMessage(message)}${
-    url === "" ?
+    url === "" || withdrawn !== undefined ?
       nothing :
       html`<p>${link(url, message === undefined ? "Read the message" : "The message by itself")}${
         password === undefined

@@ -1,7 +1,8 @@
 /**
  * The index of an outgoing mailbox, newest first. The value of an entry is a hint of the status of
- * its notification: the actor decides, and only `sent` is final. `waiting` may be the hint of a
- * notification that has ended, and `failed` of one that is tried again.
+ * its notification: the actor decides, and only `sent` is final. After a follow-up the actor writes
+ * `waiting` in its place, with each timer. `waiting` may be the hint of a notification that has
+ * ended, and `failed` of one that is tried again.
  */
 import { Effect } from "effect"
 import { cursorOf, cursorTimeDigits } from "../../../actors/index.ts"

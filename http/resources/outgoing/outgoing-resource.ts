@@ -4,11 +4,12 @@ import { attribute, attributes, buttonRequestBody, dateTime, digits, documentReq
   pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, someOf, text, uri,
   viewResponse, webUri } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
-import { mailboxPath } from "./outgoing-access.ts"
+import { postReplacement, postWithdrawal } from "./follow-ups.ts"
+import { mailboxPath, notificationPath } from "./outgoing-access.ts"
 import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
-import { composeForm, retrySpanForm } from "./outgoing-views.ts"
+import { composeForm, replacementForm, retrySpanForm } from "./outgoing-views.ts"
 import { postOutgoing } from "./submission.ts"
 
 const status = oneOf("sent", "waiting", "failed")
@@ -28,6 +29,13 @@ const sentForm = formSchema({
   content: text
 }, ["to", "description"])
 
+const replacementFields = formSchema({
+  from: text,
+  description: text,
+  url: uri,
+  content: text
+}, ["description"])
+
 const replayForm: RequestBodyDescription = {
   ...formRequestBody(formSchema({ since: dateTime })),
   required: false
@@ -46,8 +54,18 @@ export const outgoingResource: ResourceDefinition = {
       to: { anyOf: [webUri, someOf(webUri)] },
       item: { type: "object", additionalProperties: true }
     }, ["to", "item"])),
+    Replacement: extensible(rootElement("notification", {
+      from: attribute({
+        type: ["string", "boolean"],
+        pattern: text["pattern"],
+        description: "With `true` the recipients see the sender."
+      }),
+      item: { type: "object", additionalProperties: true }
+    }, ["item"])),
     Outgoing: rootElement("notification", {
       ...attributes({ href: uri, time: dateTime, status }),
+      replaced: attribute({ ...dateTime, description: "When it was last replaced." }),
+      withdrawn: attribute({ ...dateTime, description: "When it was withdrawn." }),
       recipient: list(recipient)
     }, ["href", "time", "status", "recipient"]),
     OutgoingListing: rootElement("notifications", {
@@ -173,6 +191,39 @@ export const outgoingResource: ResourceDefinition = {
       needs: "role",
       scopes: ["send", "admin"],
       problems: ["conflict"]
+    },
+    "POST /outgoing/{account}/{notification}/replacement": {
+      handle: postReplacement,
+      form: ({ parameters }) =>
+        replacementForm(
+          notificationPath(parameters.get("account"), parameters.get("notification"))
+        ),
+      id: "replaceOutgoing",
+      summary: "Sends another notification to its recipients, in place of this one",
+      description: "Mailboxes here show the last one only. Others get it with an element " +
+        "`replaces`, the URI of the earlier one. The answer is 409 once it is withdrawn.",
+      needs: "role",
+      scopes: ["send"],
+      body: documentRequestBody("Replacement", { form: replacementFields }),
+      problems: ["blocked", "conflict"],
+      responses: {
+        202: viewResponse("Outgoing", "Durably queued", ["Notification-Status"]),
+        303: seeOtherResponse
+      }
+    },
+    "POST /outgoing/{account}/{notification}/withdrawal": {
+      handle: postWithdrawal,
+      id: "withdrawOutgoing",
+      summary: "Withdraws a notification: mailboxes here show when, other recipients are notified",
+      description: "The answer is 409 when it was withdrawn before.",
+      needs: "role",
+      scopes: ["send", "admin"],
+      body: buttonRequestBody,
+      problems: ["conflict"],
+      responses: {
+        202: viewResponse("Outgoing", "The status", ["Notification-Status"]),
+        303: seeOtherResponse
+      }
     },
     "POST /outgoing/{account}/{notification}/retry": {
       handle: postRetry,

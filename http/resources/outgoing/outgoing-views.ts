@@ -57,17 +57,28 @@ const row = (recipient: RecipientState): Html =>
 <span class="quiet">${details(recipient)}</span></td></tr>
 `
 
+/** When the notification was last replaced, and when it was withdrawn. */
+const followUpTimes = (
+  { followUps = [] }: NotificationView
+): { readonly replaced: number | undefined; readonly withdrawn: number | undefined } => {
+  const last = (kind: "replacement" | "withdrawal"): number | undefined =>
+    followUps.findLast((one) => one.kind === kind)?.atMs
+  return { replaced: last("replacement"), withdrawn: last("withdrawal") }
+}
+
 /** The status of a notification and of each recipient; with a script it changes by itself. */
 const notificationPage = (
-  { path }: OutgoingNotificationRef,
-  { createdAtMs, recipients, status }: NotificationView
-): Html =>
-  html`${
+  { caller, path }: OutgoingNotificationRef,
+  view: NotificationView
+): Html => {
+  const { createdAtMs, recipients, status } = view
+  const { replaced, withdrawn } = followUpTimes(view)
+  return html`${
     livePart(
       "delivery",
-      html`<p>${statusBadge(badges, status)} <span class="quiet">sent ${
-        timeAt(createdAtMs)
-      }</span></p>
+      html`<p>${statusBadge(badges, status)} <span class="quiet">sent ${timeAt(createdAtMs)}${
+        replaced === undefined ? nothing : html` · replaced ${timeAt(replaced)}`
+      }${withdrawn === undefined ? nothing : html` · withdrawn ${timeAt(withdrawn)}`}</span></p>
 <div class="scroll" role="region" aria-label="Recipients" tabindex="0">
 <table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">Status</th></tr></thead>
@@ -84,7 +95,35 @@ ${recipients.map(row)}</tbody></table></div>
       controls: [],
       submit: "Try again"
     })
-  }${deleteForm(path, "Remove it, and make no further attempt")}`
+  }${
+    withdrawn !== undefined || caller.name !== view.account
+      ? nothing
+      : renderForm(replacementForm(path))
+  }${withdrawn === undefined ? renderForm(withdrawalForm(path)) : nothing}${
+    deleteForm(path, "Remove it, and make no further attempt: what has arrived stays there")
+  }`
+}
+
+/** The form that replaces the notification for its recipients. */
+export const replacementForm = (path: string): HtmlForm => ({
+  id: "replacement",
+  action: `${path}/replacement`,
+  legend: "Replace it: its recipients get this one instead",
+  controls: [
+    ...notificationControls("the recipients"),
+    { name: "from", label: "Name this outgoing mailbox as the sender", type: "checkbox" }
+  ],
+  submit: "Replace"
+})
+
+const withdrawalForm = (path: string): HtmlForm => ({
+  id: "withdrawal",
+  action: `${path}/withdrawal`,
+  legend: "Withdraw it for good: mailboxes here show only that it was withdrawn, and when",
+  controls: [],
+  submit: "Withdraw",
+  tone: "danger"
+})
 
 const others = (count: number): string =>
   count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
@@ -208,13 +247,22 @@ const recipientElement = (recipient: RecipientState): Element =>
 /** The status of a notification (A6). */
 export const statusElement = (
   { href }: Pick<OutgoingNotificationRef, "href">,
-  { createdAtMs, recipients, status }: NotificationView
-): Element =>
-  element(
+  view: NotificationView
+): Element => {
+  const { createdAtMs, recipients, status } = view
+  const { replaced, withdrawn } = followUpTimes(view)
+  return element(
     "notification",
-    { href, time: isoTime(createdAtMs), status },
+    {
+      href,
+      time: isoTime(createdAtMs),
+      status,
+      replaced: isoTime(replaced),
+      withdrawn: isoTime(withdrawn)
+    },
     ...recipients.map(recipientElement)
   )
+}
 
 const recipientStatuses: ReadonlyArray<RecipientState["status"]> = [
   "success",

@@ -84,11 +84,11 @@ const traceOf = (
     })
 
 /** The document that every recipient receives: without `to`, its content published. */
-const relayedDocument = Effect.fnUntraced(function*(
+export const relayedDocument = Effect.fnUntraced(function*(
   service: Service,
   { ids }: Call,
-  { account, href }: OutgoingRef,
-  { to }: OutgoingNotificationRef,
+  { account, href }: Pick<OutgoingRef, "account" | "href">,
+  { to }: Pick<OutgoingNotificationRef, "to">,
   document: NotificationDocument
 ): Effect.fn.Return<string, HandlerFailure> {
   const blocked = serviceBlock(service, { account }, "")

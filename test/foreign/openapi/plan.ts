@@ -285,6 +285,8 @@ const outgoing: ReadonlyArray<Call> = [
   call("GET /outgoing/{account}", 200, { path: own }),
   call("GET /outgoing/{account}/{notification}", 200, { path: sent, until: ["status", "failed"] }),
   call("POST /outgoing/{account}/{notification}/retry", 202, { path: sent, body: {} }),
+  call("POST /outgoing/{account}/{notification}/replacement", 202, { path: sent, body: { item } }),
+  call("POST /outgoing/{account}/{notification}/withdrawal", 202, { path: sent, body: {} }),
   call("POST /outgoing/{account}/retry", 202, {
     path: own,
     query: { since: "2020-01-01T00:00:00Z" },

@@ -61,8 +61,21 @@ export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
     return xml.attributes["status"] === "failed" ? true : undefined
   })
   await retried(calls, failed)
+  const sentAgain = async (): Promise<string> =>
+    located(service, [await send("POST", path, { basic: admin, body: failing })])
+  await asks(`POST ${key}/replacement`, {
+    path: async () => `${await sentAgain()}/replacement`,
+    root: "notification",
+    json: (round) => ({ from: "true", item: item(round) }),
+    form: (round) => ({ ...item(round), content: "" })
+  })
+  await asks(`POST ${key}/withdrawal`, {
+    path: async () => `${await sentAgain()}/withdrawal`,
+    form: () => ({}),
+    besides: ["unfit"]
+  })
   await asks(`POST ${key}`, {
-    path: async () => located(service, [await send("POST", path, { basic: admin, body: failing })]),
+    path: sentAgain,
     form: () => ({ method: "delete" })
   })
   await asks(`DELETE ${key}`, { path: one })

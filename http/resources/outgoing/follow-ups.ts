@@ -1,0 +1,111 @@
+/** Follow-ups of an outgoing notification: its sender replaces or withdraws it (protocol §1.3). */
+import { Effect } from "effect"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../../actors/notification/index.ts"
+import { callerOf } from "../../auth/index.ts"
+import type { NotificationDocument } from "../../formats/xml/index.ts"
+import { upgradeRetrySeconds } from "../../limits.ts"
+import { readNotification } from "../../notification-body.ts"
+import { absoluteUri, ask, type Call, defineHandler, expectReply, type HandlerAnswer,
+  type HandlerFailure, httpError, isPageForm, readBody, readerHeaders, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { describeOutgoing, mailboxPath, outgoingNotificationOf,
+  type OutgoingNotificationRef } from "./outgoing-access.ts"
+import { statusField, statusView } from "./outgoing-views.ts"
+import { relayedDocument } from "./submission.ts"
+
+/** The elements that the service writes into a follow-up. */
+const reservedElement = /<(?:replaces|withdrawn)[\s/>]/
+
+/** Why a document cannot replace a notification; undefined if it can. */
+const replacementFault = (
+  { extra, to }: NotificationDocument
+): { readonly rule: string; readonly detail: string } | undefined => {
+  if (to.length > 0) {
+    return {
+      rule: "to",
+      detail: "a replacement goes to the recipients of the notification: leave out to"
+    }
+  }
+  return reservedElement.test(extra)
+    ? {
+      rule: "replaces",
+      detail: "the service itself writes replaces and withdrawn: leave them out"
+    }
+    : undefined
+}
+
+/** A node of an earlier version does not know follow-ups. The request has changed nothing there. */
+const notUpgraded = httpError(
+  "overloaded",
+  "the node of this notification is not upgraded yet: try again when all nodes are",
+  [["Retry-After", String(upgradeRetrySeconds)]]
+)
+
+const followUp = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  outgoing: OutgoingNotificationRef,
+  document: string | undefined
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const message: NotificationMessage = {
+    _tag: "FollowUp",
+    caller: callerOf(outgoing.caller),
+    requestId: call.ids.id("request"),
+    ...document === undefined ? {} : { document }
+  }
+  const reply = yield* ask<NotificationReply>(service, outgoing.to, message).pipe(
+    Effect.catchTag("UnknownMessage", () => Effect.fail(notUpgraded))
+  )
+  expectReply(reply, "FollowedUp")
+  if (isPageForm(call.request)) return seeOther(service, outgoing.path)
+  const view = yield* describeOutgoing(service, outgoing)
+  return viewAnswer(statusView(outgoing, view), {
+    status: 202,
+    headers: [statusField(view), ...readerHeaders]
+  })
+})
+
+/** Refuses what the actor would refuse, before anything is published for it. */
+const checkReplaceable = (
+  { caller }: OutgoingNotificationRef,
+  { account, followUps = [] }: NotificationView
+): Effect.Effect<void, HandlerFailure> => {
+  if (caller.name !== account) {
+    return Effect.fail(httpError("forbidden", "only the account itself replaces what it has sent"))
+  }
+  return followUps.at(-1)?.kind === "withdrawal"
+    ? Effect.fail(httpError("conflict", "the notification was withdrawn before"))
+    : Effect.void
+}
+
+/** POST to …/replacement: the recipients get this notification in place of the earlier one. */
+export const postReplacement = defineHandler(function*(service, call) {
+  const { outgoing, view } = yield* outgoingNotificationOf(service, call)
+  const isRepeatable = call.request.headers.has("idempotency-key")
+  // A keyed request may be a repetition, which the actor recognizes.
+  if (!isRepeatable || outgoing.caller.name !== view.account) {
+    yield* checkReplaceable(outgoing, view)
+  }
+  const bytes = yield* readBody(call)
+  const document = readNotification(
+    service.documentParser,
+    bytes,
+    call.request.headers.get("content-type") ?? ""
+  )
+  if (!document.ok) return yield* document.fault
+  const fault = replacementFault(document.value)
+  if (fault !== undefined) {
+    return yield* httpError("unprocessable", fault.detail, [], { rule: fault.rule })
+  }
+  const { account } = view
+  const mailbox = { account, href: absoluteUri(service, mailboxPath(account)) }
+  const text = yield* relayedDocument(service, call, mailbox, outgoing, document.value)
+  return yield* followUp(service, call, outgoing, text)
+})
+
+/** POST to …/withdrawal: the recipients see that the notification is withdrawn, and when. */
+export const postWithdrawal = defineHandler(function*(service, call) {
+  const { outgoing } = yield* outgoingNotificationOf(service, call)
+  return yield* followUp(service, call, outgoing, undefined)
+})
