@@ -28,7 +28,7 @@ export interface Recipient {
   readonly next: string | undefined
   /** Status code of the last response. */
   readonly code: number | undefined
-  /** The stored notification, at the recipient. */
+  /** The stored notification, at the recipient; undefined once it was replaced or withdrawn. */
   readonly location: string | undefined
   /** The problem of the last attempt. */
   readonly problem: string | undefined
@@ -40,6 +40,9 @@ export interface NotificationProgress {
   /** When it was queued, RFC 3339. */
   readonly time: string
   readonly status: SentStatus
+  /** When it was last replaced, and when it was withdrawn, RFC 3339. */
+  readonly replaced: string | undefined
+  readonly withdrawn: string | undefined
   readonly recipients: ReadonlyArray<Recipient>
   readonly etag: string | undefined
 }
@@ -49,6 +52,12 @@ export interface ProgressSummary {
   readonly status: SentStatus
   /** Recipients by status; a status that none has is missing. */
   readonly counts: Readonly<Partial<Record<RecipientStatus, number>>>
+}
+
+/** What replaces a notification; its recipients stay the same. */
+export interface Replacement extends NotificationInput {
+  /** Whether recipients receive the URI of the outgoing mailbox. */
+  readonly from?: boolean | undefined
 }
 
 /** A notification to send. */
@@ -91,6 +100,8 @@ const progressOf = ({ document, headers }: DocumentResponse): NotificationProgre
   href: textOf(document, "href"),
   time: textOf(document, "time"),
   status: wordOf(document, "status", statuses),
+  replaced: optionalText(document, "replaced"),
+  withdrawn: optionalText(document, "withdrawn"),
   recipients: listOf(document, "recipient").map(recipientOf),
   etag: headers.get("etag") ?? undefined
 })
@@ -181,6 +192,26 @@ export class SentNotification extends RemoteResource {
   /** Retries the failed recipients; Conflict when none has failed. */
   async retry(): Promise<NotificationProgress> {
     return progressOf(await this.transport.post(`${this.href}/retry`))
+  }
+
+  /**
+   * Sends this to its recipients in its place. Mailboxes of the service show the last one only;
+   * others get it with an element `replaces`. Conflict once it is withdrawn.
+   */
+  async replace(
+    { from, ...replacement }: Replacement,
+    options: SendOptions = {}
+  ): Promise<NotificationProgress> {
+    const document = { ...from === true ? { from: "true" } : {}, item: itemOf(replacement) }
+    return progressOf(await this.transport.post(`${this.href}/replacement`, document, options))
+  }
+
+  /**
+   * Withdraws it: mailboxes of the service show when, other recipients are notified. Conflict when
+   * it was withdrawn before.
+   */
+  async withdraw(options: SendOptions = {}): Promise<NotificationProgress> {
+    return progressOf(await this.transport.post(`${this.href}/withdrawal`, undefined, options))
   }
 
   private async nextChange(

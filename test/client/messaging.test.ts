@@ -162,6 +162,32 @@ it("sends, waits until all recipients have ended, retries and deletes", async ()
     .toMatchObject({ status: 422, extensions: { rule: "to" } })
 })
 
+it("replaces and withdraws what was sent", async () => {
+  const { href, mailbox } = await admin.openMailbox()
+  const message = { description: "First", url: "http://sender.test/first" }
+  const sent = await admin.send({ to: href, ...message })
+  await sent.wait()
+  const [first] = (await mailbox.read()).notifications
+  const idempotencyKey = "replaces-the-first-one"
+  for (let n = 0; n < 2; n++) {
+    const second = { from: true, description: "Second", url: "http://sender.test/second" }
+    const progress = await sent.replace(second, { idempotencyKey })
+    expect(progress).toMatchObject({ href: sent.href, replaced: expect.any(String) })
+    expect(progress.withdrawn).toBeUndefined()
+  }
+  await sent.wait()
+  expect((await mailbox.read()).notifications).toMatchObject([{
+    description: "Second",
+    from: `${url}/outgoing/admin`,
+    item: { replaces: first?.href }
+  }])
+  const { withdrawn } = await sent.withdraw()
+  await sent.wait()
+  expect((await mailbox.read()).notifications).toMatchObject([{ item: { withdrawn } }])
+  expect(await rejection(sent.withdraw())).toBeInstanceOf(Conflict)
+  expect(await rejection(sent.replace(message))).toBeInstanceOf(Conflict)
+})
+
 it("ends a wait by its signal, with the signal's reason", async () => {
   const { href } = await admin.openMailbox()
   const sent = await admin.send({ to: href, description: "x", url: "http://x.test/" })

@@ -24,6 +24,8 @@ const notification = (...recipients: ReadonlyArray<Recipient>): NotificationProg
   href: "http://post.test/outgoing/a/b",
   time: afterMs(0),
   status: "waiting",
+  replaced: undefined,
+  withdrawn: undefined,
   recipients,
   etag: undefined
 })
