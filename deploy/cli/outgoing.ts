@@ -38,10 +38,14 @@ const typeOf = (file: string): string =>
     : types[extname(file).toLowerCase()] ?? "application/octet-stream"
 
 /** The progress as JSON. */
-const documentOf = ({ href, recipients, status, time }: NotificationProgress) => ({
+const documentOf = (
+  { href, recipients, replaced, status, time, withdrawn }: NotificationProgress
+) => ({
   href,
   time,
   status,
+  ...replaced === undefined ? {} : { replaced },
+  ...withdrawn === undefined ? {} : { withdrawn },
   recipient: recipients.map(({ code, ...recipient }) => ({ ...recipient, code: code?.toString() }))
 })
 
@@ -153,6 +157,23 @@ const send = Effect.fnUntraced(function*(
   return href
 })
 
+/** The flags of what is sent. */
+const messageFlags = {
+  description: Flag.String("description").pipe(
+    Flag.withMetavar("text"),
+    Flag.withDescription("What the message is about")
+  ),
+  url: textFlag("url", "uri", "The URI of the message, if it is already published"),
+  content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
+  type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
+  "password-file": secretFileFlag("password-file", "File of the message password"),
+  "generate-password": switchFlag(
+    "generate-password",
+    "Let the service choose the password of --content"
+  ),
+  from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients")
+}
+
 export const sendCommand = Command.make(
   "send",
   {
@@ -162,19 +183,7 @@ export const sendCommand = Command.make(
       Flag.withDescription("A mailbox to send to; may be repeated"),
       Flag.atLeast(1)
     ),
-    description: Flag.String("description").pipe(
-      Flag.withMetavar("text"),
-      Flag.withDescription("What the message is about")
-    ),
-    url: textFlag("url", "uri", "The URI of the message, if it is already published"),
-    content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
-    type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
-    "password-file": secretFileFlag("password-file", "File of the message password"),
-    "generate-password": switchFlag(
-      "generate-password",
-      "Let the service choose the password of --content"
-    ),
-    from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients"),
+    ...messageFlags,
     wait: switchFlag("wait", "Show the progress until every recipient has it or has failed"),
     json: jsonFlag("JSON: its URI, or with --wait its progress")
   },
@@ -247,10 +256,15 @@ const show = Command.make(
     const { json, path, service } = yield* locateNotification(which)
     const current = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
     const progress = watch ? yield* showProgress(service, path) : current
-    const { href, recipients, status, time } = progress
+    const { href, recipients, replaced, status, time, withdrawn } = progress
+    const followed = `${replaced === undefined ? "" : `  replaced ${plain(replaced)}`}${
+      withdrawn === undefined ? "" : `  withdrawn ${plain(withdrawn)}`
+    }`
     const heading = ["STATUS", "ATTEMPTS", "LAST", "NEXT", "CODE", "RECIPIENT", "PROBLEM"]
     yield* json ? printJson(documentOf(progress)) : Console.log(
-      `${plain(time)}  ${status}  ${plain(href)}\n${table([heading, ...recipients.map(cells)])}`
+      `${plain(time)}  ${status}  ${plain(href)}${followed}\n${
+        table([heading, ...recipients.map(cells)])
+      }`
     )
     if (watch) yield* expectDelivered(progress)
   })
@@ -277,6 +291,55 @@ const retry = Command.make(
     }
   })
 ).pipe(Command.withDescription("Retry failed recipients"))
+
+const replacement = Effect.fnUntraced(function*(
+  service: ServiceLocation,
+  path: string,
+  message: Message & { readonly description: string; readonly from: boolean }
+): Effect.fn.Return<NotificationProgress, CommandFailed, Scope.Scope> {
+  // One that does not exist, or is withdrawn, fails before anything is published.
+  const { withdrawn } = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
+  if (withdrawn !== undefined) {
+    return yield* failed(`the notification was withdrawn at ${plain(withdrawn)}: send a new one`)
+  }
+  const { edit, href: url, password } = yield* publish(
+    service,
+    message,
+    yield* passwordOf(message)
+  )
+  const { description, from } = message
+  return yield* call(
+    service,
+    (client) =>
+      client.outgoing.sent(path).replace({ description, from, password, url })
+        .catch((error: unknown) =>
+          edit === undefined ? Promise.reject(error) : withdrawContent(client, error, url, edit)
+        )
+  )
+})
+
+const replace = Command.make(
+  "replace",
+  { which, ...messageFlags },
+  Effect.fnUntraced(function*({ which, ...options }) {
+    yield* checkMessage(options)
+    const shared = yield* outbox
+    yield* checkStandardInput(shared["token-file"], options["password-file"], options.content)
+    const { json, path, service } = yield* locateNotification(which)
+    const progress = yield* Effect.scoped(replacement(service, path, options))
+    yield* printOutcome(json, documentOf(progress), "The notification is replaced.")
+  })
+).pipe(Command.withDescription("Send another message to its recipients, in place of the first"))
+
+const withdraw = Command.make(
+  "withdraw",
+  { which },
+  Effect.fnUntraced(function*({ which }) {
+    const { json, path, service } = yield* locateNotification(which)
+    const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).withdraw())
+    yield* printOutcome(json, documentOf(progress), "The notification is withdrawn.")
+  })
+).pipe(Command.withDescription("Withdraw a notification: its recipients see when it was withdrawn"))
 
 const remove = Command.make(
   "delete",
@@ -328,6 +391,8 @@ export const outboxCommand = outbox.pipe(
     endWithReader()
     yield* list(service, { json, limit, status: Option.getOrUndefined(status) })
   })),
-  Command.withDescription("List what was sent, or show, retry and delete a notification"),
-  Command.withSubcommands([show, retry, remove])
+  Command.withDescription(
+    "List what was sent, or show, retry, replace, withdraw and delete a notification"
+  ),
+  Command.withSubcommands([show, retry, replace, withdraw, remove])
 )

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { send } from "../e2e/client.ts"
 import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
-import { type Answering, endCommands, type Environment, fileWith, type Ran, run, serviceEnv,
+import { type Answering, bodies, endCommands, type Environment, fileWith, type Ran, run, serviceEnv,
   startOther, uriPattern, withFake } from "./cli-harness.ts"
 
 let service: Service
@@ -86,6 +86,38 @@ describe("restante outbox", () => {
   it("exits with 1 when the watched one has failed", async () => {
     const ran = await restante(["outbox", "show", await sent("/404/for-good"), "--watch"])
     expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(/^failed /m) })
+  })
+
+  it("replaces one, and withdraws it", async () => {
+    const uri = await sent("/fine/followed")
+    const message = ["--description", "another letter", "--url", "http://a.test/another"]
+    const replaced = await restante(["outbox", "replace", idOf(uri), ...message])
+    expect(replaced).toMatchObject({ status: 0, stderr: "The notification is replaced.\n" })
+    const shown = await restante(["outbox", "show", uri, "--watch"])
+    expect(shown.stdout).toMatch(new RegExp(`${uri} {2}replaced \\S+Z\\n`))
+    const withdrawn = await restante(["outbox", "withdraw", uri, "--json"])
+    expect(JSON.parse(withdrawn.stdout)).toMatchObject({ withdrawn: expect.any(String) })
+    expect((await restante(["outbox", "show", uri, "--watch"])).stdout).toContain("  withdrawn ")
+    expect(bodies.get("/fine/followed")).toMatchObject([
+      expect.stringContaining("a letter"),
+      expect.stringContaining("<replaces>"),
+      expect.stringContaining("<withdrawn>")
+    ])
+    const again = await restante(["outbox", "replace", uri, ...message])
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("was withdrawn at") })
+    const twice = await restante(["outbox", "withdraw", uri])
+    expect(twice).toMatchObject({ status: 1, stderr: expect.stringContaining("409") })
+  })
+
+  it("replaces one by a file, and reports the fault", async () => {
+    const uri = await sent("/fine/file")
+    const file = fileWith("the words")
+    const message = ["--description", "a file", "--content", file]
+    expect(await restante(["outbox", "replace", uri, ...message])).toMatchObject({ status: 0 })
+    const neither = await restante(["outbox", "replace", uri, "--description", "nothing"])
+    expect(neither).toMatchObject({ status: 2, stderr: expect.stringContaining("--url") })
+    const unknown = await restante(["outbox", "replace", "unknown", ...message])
+    expect(unknown).toMatchObject({ status: 1, stderr: expect.stringContaining("404") })
   })
 
   it("deletes one, which then no longer exists", async () => {
