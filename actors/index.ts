@@ -28,8 +28,11 @@ export type Dependencies =
     readonly limits?: Partial<MailboxLimits>
   }
 
-/** The newest format of the behaviors' states, log items and messages; see `runtime/actor`. */
-export const serviceFormat = 1
+/**
+ * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
+ * format 2 came test events of registrations.
+ */
+export const serviceFormat = 2
 
 /** Every behavior of the service. */
 export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
@@ -77,7 +80,7 @@ export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"
-export { Vapid } from "./registration/index.ts"
+export { testEventsFormat, Vapid } from "./registration/index.ts"
 export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordFor, withoutPassword,
   withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"

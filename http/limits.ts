@@ -249,7 +249,7 @@ export const overloadedRetrySeconds = 1
 export const quarantinedRetrySeconds = 60
 
 /** `Retry-After` of 503 from a node that an upgrade has not reached yet, in seconds. */
-export const upgradeRetrySeconds = 30
+export const upgradeRetrySeconds = 60
 
 /** Clients of each kind that the page of limits shows, and those among which it finds them. */
 export const busiestShownMax = 20
@@ -443,6 +443,10 @@ export const statusEventPauseMs = 100
 /** How long the answer to a test event waits for its result, and the time between two looks. */
 export const testAnswerWaitMs = 10_000
 export const testPollMs = 100
+
+/** How long a request waits until all nodes know its messages, and how often it looks. */
+export const formatAwaitMs = 5_000
+export const formatPollMs = 50
 
 /** How often an open page without an event stream checks its entity tag. */
 export const pageRefreshMs = 3_000

@@ -9,6 +9,9 @@ import { browserReplaysPerMinuteMax, registrationLeaseMs, testsPerMinuteMax } fr
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
+/** The format of the cluster with which test events are sent: older nodes do not know them. */
+export const testEventsFormat = 2
+
 const minuteMs = 60_000
 
 /** The last test event, and what came of it, if that is known. */

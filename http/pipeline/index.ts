@@ -22,4 +22,5 @@ export { conditionFailed, entityTags, entityTagsOfPages, expectedVersion, isCond
   underConditions } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, contentUri, describeActor, expectReply, failRefused,
-  type HttpSettings, inPlace, localPath, type Service, type ShownSetting } from "./service.ts"
+  type HttpSettings, inPlace, localPath, requireFormat, type Service,
+  type ShownSetting } from "./service.ts"

@@ -1,5 +1,5 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Keyring, OutboundService, UsageLedger } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged, type Traces } from "../../runtime/index.ts"
@@ -8,11 +8,12 @@ import type { Issuer } from "../auth/issuer/index.ts"
 import type { Documentation } from "../documentation/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { NodeHistory } from "../history/index.ts"
+import { formatAwaitMs, formatPollMs, upgradeRetrySeconds } from "../limits.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import type { ActorListings, BlockList, Clients, DiskFloor, NetworkPlaces, OpenAnswers, RateLimiter,
   RefusalCounter, RemoteReader, RowScans, TextSearches } from "../rates/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import { type HttpError, refusalError, tooManyOpen } from "./http-error.ts"
+import { type HttpError, httpError, refusalError, tooManyOpen } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
 /** A setting of the node that answers, for admins. */
@@ -135,6 +136,41 @@ export const ask = <Reply>(
   isNew = false
 ): Effect.Effect<Reply, AskFailure | HttpError> =>
   failRefused(askOrRefusal<Reply>(service, to, message, isNew))
+
+/** What knows the newest format that every node reads. */
+interface FormatSource {
+  readonly system: Pick<SystemApi, "format">
+}
+
+/**
+ * Waits until all nodes know messages of this format, which a cluster finds out soon after its
+ * start; false if a node of an earlier version is still in it.
+ */
+export const awaitFormat = Effect.fnUntraced(function*(
+  { system }: FormatSource,
+  format: number
+): Effect.fn.Return<boolean> {
+  const endMs = (yield* Clock.currentTimeMillis) + formatAwaitMs
+  while (system.format() < format && (yield* Clock.currentTimeMillis) < endMs) {
+    yield* Effect.sleep(formatPollMs)
+  }
+  return system.format() >= format
+})
+
+/** 503 while a node of an earlier version would not know messages of this format. */
+export const requireFormat = (
+  service: FormatSource,
+  format: number
+): Effect.Effect<void, HttpError> =>
+  Effect.flatMap(awaitFormat(service, format), (isKnown): Effect.Effect<void, HttpError> =>
+    isKnown
+      ? Effect.void
+      : Effect.fail(httpError(
+        "overloaded",
+        "a node of the cluster runs an earlier version, which does not know this request: send " +
+          "it again when all nodes are updated",
+        [["Retry-After", String(upgradeRetrySeconds)]]
+      )))
 
 /** The view in an actor's reply to `message`, or its refusal. */
 export const describeActor = <View>(

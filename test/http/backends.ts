@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
+import { serviceFormat } from "../../actors/index.ts"
 import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
 import { type Blobs, clusterPlacement, type Limits, type Placement, type Records,
   singleNodePlacement, type Storage, type Transport } from "../../runtime/index.ts"
@@ -103,7 +104,7 @@ const onNats = (): Backend => {
       natsBlobs(),
       natsTransport(testAuthenticator),
       Layer.provide(
-        clusterPlacement({ node: `node-${at}` }),
+        clusterPlacement({ node: `node-${at}`, format: serviceFormat }),
         Layer.merge(natsRegistry, natsPings(testAuthenticator))
       )
     ).pipe(

@@ -117,6 +117,7 @@ const layerOf = (
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     return System.layer({
+      format: serviceFormat,
       behaviors: behaviors({
         blobs: yield* Blobs,
         records: yield* Records,

@@ -1,5 +1,6 @@
 /** Records that a later version wrote: fields that this one does not know, and another format. */
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { serviceFormat } from "../../actors/index.ts"
 import { type Area, customer, startArea } from "./customers-harness.ts"
 
 let area: Area
@@ -28,7 +29,7 @@ it("keeps the fields of a later version when a customer is replaced", async () =
 })
 
 it("refuses a record of a later format, and changes nothing", async () => {
-  const value = "@2 a form that nobody knows"
+  const value = `@${serviceFormat + 1} a form that nobody knows`
   await write("later", value)
   const answers = [
     await area.send("GET", "/customers/later"),

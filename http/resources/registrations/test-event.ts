@@ -1,11 +1,12 @@
 /** POST …/test: sends a test event to the callback of a registration (protocol §1.4). */
 import { Clock, Effect } from "effect"
-import { mailboxTestsPerMinuteMax, testsPerMinuteMax } from "../../../actors/index.ts"
+import { mailboxTestsPerMinuteMax, testEventsFormat,
+  testsPerMinuteMax } from "../../../actors/index.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { testAnswerWaitMs, testPollMs } from "../../limits.ts"
 import { ask, type Call, expectReply, failRefused, type HandlerFailure, httpError, isPageForm,
-  overLimit, preferredWaitSeconds, seeOther, type Service,
+  overLimit, preferredWaitSeconds, requireFormat, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { defineMailboxHandler, mailboxReaderHeaders } from "../mailboxes/index.ts"
 import { describeRegistration, registrationAt,
@@ -55,6 +56,7 @@ const tooMany = Effect.fnUntraced(function*(
 export const postTest = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
   const { registration } = yield* registrationAt(mailboxCall)
+  yield* requireFormat(service, testEventsFormat)
   const message: RegistrationMessage = { _tag: "Test", id: call.ids.id("test") }
   const reply = yield* ask<RegistrationReply>(service, registration.to, message)
   if (reply._tag === "TooManyTests") {
