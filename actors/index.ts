@@ -30,7 +30,7 @@ export type Dependencies =
 
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
- * format 2 came test events of registrations.
+ * format 2 came failure reports, and test events of registrations.
  */
 export const serviceFormat = 2
 
@@ -61,6 +61,7 @@ export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock, hostsO
   normalHost } from "./blocks.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
+export { failureReportsFormat } from "./failure-reports/index.ts"
 export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
   signingSecretOf } from "./keyring.ts"
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,

@@ -146,6 +146,34 @@ export const successTextCharsMax = 256
 /** Characters of one attempt in the log; without the text of the answer it has fewer. */
 export const attemptCharsMax = 16 * 1024
 
+/** Failure reports of each cause that an account gets in an hour (actors/failure-reports). */
+export const failureReportsPerHourMax = 20
+
+/** Those of registrations that secrets of its mailboxes have allowed, in a day. */
+export const readersReportsPerDayMax = 4
+
+/** A registration reports a suspension once in this time, however often it is lifted. */
+export const failureReportIntervalMs = 24 * hourMs
+
+/** Characters of a failure report's description. */
+export const failureReportCharsMax = 1_000
+
+/** A lost step of a failure report is repeated after this time; later ones after more, at most: */
+export const failureReportLeaseMs = 120_000
+
+export const failureReportRetryMaxMs = hourMs
+
+/**
+ * A failure report that cannot be deposited is dropped after this time: before the mailbox forgets
+ * the deposits that may be repeated.
+ */
+export const failureReportGiveUpMs = 24 * hourMs
+
+/** How long a node remembers whether an account wants failure reports, and of how many accounts. */
+export const reportsLookupFreshMs = 10_000
+
+export const reportsLookupsMax = 10_000
+
 /** How long the previous secret signs beside the new one. */
 export const secretOverlapMs = 24 * hourMs
 
@@ -551,6 +579,11 @@ holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not thrott
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 holds(attemptsKeptMax <= removalsMax, "the end of a registration removes all its attempts")
+holds(
+  failureReportGiveUpMs < removedLocalDeliveryRetentionMs,
+  "a mailbox recognizes the last deposit of a failure report"
+)
+holds(failureReportLeaseMs <= failureReportRetryMaxMs, "the first pause is no longer than the last")
 holds(
   // Twice, so that the last attempt is not alone.
   2 * attemptCharsMax <= attemptsKeptCharsMax &&

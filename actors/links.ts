@@ -19,6 +19,7 @@ export interface Links {
   /** `id` is a `notificationId` of mailbox/log-item.ts. */
   readonly stored: (mailbox: string, id: string) => string
   readonly registrations: (mailbox: string) => string
+  readonly outgoing: (account: string, id: string) => string
   /** The mailbox, or one of its representations, as a topic of WebSub. */
   readonly topic: (mailbox: string, format: string | undefined) => string
 }
@@ -81,6 +82,7 @@ export const linksUnder = (baseUrl: string, contentBaseUrl?: string): Links => {
     mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
     stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
     registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`,
+    outgoing: (account, id) => `${baseUrl}/outgoing/${account}/${id}`,
     topic: (mailbox, format) => {
       const query = format === undefined ? "" : `?format=${format}`
       return `${baseUrl}/mailboxes/${mailbox}${query}`

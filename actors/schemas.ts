@@ -82,6 +82,12 @@ export const CountOrZero = Count.pipe(Schema.withDecodingDefaultKey(Effect.succe
 /** The version that a conditional change expects; another one is PreconditionFailed. */
 export const ifVersion = { ifVersion: Schema.optionalKey(Count) }
 
+/**
+ * The kind of accounts. It is not in their module, which imports those of what an account owns:
+ * these report failures to accounts.
+ */
+export const accountKind = "account"
+
 /** The caller of a message: an authenticated account, or anonymous. */
 export const Caller = Schema.Struct({
   account: Schema.optionalKey(Schema.String),

@@ -112,6 +112,12 @@ export class Accounts {
     return textOf(document, "text")
   }
 
+  /** Chooses the mailbox that receives the failure reports of an account; without a name, none. */
+  async chooseReportsMailbox(name: string, mailbox?: string): Promise<void> {
+    const document = mailbox === undefined ? {} : { "failure-reports": mailbox }
+    await this.transport.put(accountPath(name), document)
+  }
+
   /** Revokes one token, or all tokens of an account. */
   revoke(name: string, tokens: "all" | { readonly id: string }): Promise<void> {
     const uri = `${accountPath(name)}/tokens`

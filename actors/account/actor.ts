@@ -1,13 +1,11 @@
 /** The account bound to the runtime, to the records that lead to tokens, and to what it owns. */
 import { Effect } from "effect"
 import type { Behavior, Peers, RecordChange, RecordsApi } from "../../runtime/index.ts"
-import { codecsOf } from "../schemas.ts"
+import { accountKind, codecsOf } from "../schemas.ts"
 import { accountTable } from "./decide.ts"
 import { type OwnedStores, removeOwnedPage } from "./owned-resources.ts"
 import { type AccountAction, AccountMessage, type AccountReply, AccountState, tokenAddition,
   tokenRemoval } from "./protocol.ts"
-
-export const accountKind = "account"
 
 type RemoveTokenRecords = Extract<AccountAction, { readonly _tag: "RemoveTokenRecords" }>
 

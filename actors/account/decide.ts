@@ -5,6 +5,7 @@
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
+import { admitFailureReport, withReportsMailbox } from "../failure-reports/index.ts"
 import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
   browserSessionTouchMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
@@ -61,7 +62,8 @@ const view = (state: Active, nowMs: number): AccountView => ({
   createdAtMs: state.createdAtMs,
   tokens: state.tokens.filter((token) => isValid(token, nowMs)).map(tokenView),
   browserSessions: browserSessionViews(state, nowMs),
-  version: state.version
+  version: state.version,
+  failureReports: state.failureReports?.mailbox
 })
 
 /** Why a caller is refused that is not an admin; undefined for an admin. */
@@ -260,6 +262,26 @@ const tokenRecordsRemoved: Accounts["Active"]["TokenRecordsRemoved"] = (
   return become<AccountState>(next).setTimer(firstEnd(next))
 }
 
+/* Failure reports. */
+
+const chooseReportsMailbox: Accounts["Active"]["ChooseReportsMailbox"] = (state, message) => {
+  const { caller, mailbox } = message
+  const reason = notOwner(state.name, caller, true)
+  if (reason !== undefined) return deny(reason)
+  // A repetition finds its change, also where it expects the version before.
+  if (mailbox === state.failureReports?.mailbox) return stay().reply(done)
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  return changed(state, { failureReports: withReportsMailbox(state.failureReports, mailbox) })
+}
+
+/** The version stays: no view has what was admitted. */
+const admitReport: Accounts["Active"]["AdmitFailureReport"] = (state, message, { nowMs }) => {
+  const { next, reply } = admitFailureReport(state.failureReports, message, nowMs)
+  return next === undefined
+    ? stay().reply<AccountReply>(reply)
+    : become<AccountState>({ ...state, failureReports: next }).reply<AccountReply>(reply)
+}
+
 /* Browsers that are signed in. Their changes leave the version: no view with a version has them. */
 
 const addBrowserSession: Accounts["Active"]["AddBrowserSession"] = (state, message, { nowMs }) => {
@@ -331,6 +353,7 @@ const endSessions = (
 /** The cells that are equal before an account is created and after it is removed. */
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
+  ...denyEach(reason, "ChooseReportsMailbox", "AdmitFailureReport"),
   ...denyEach(reason, "TouchBrowserSession", "RemoveBrowserSession", "RemoveBrowserSessions"),
   ...denyEach("Unauthenticated", "Authenticate", "AddBrowserSession", "AuthenticateBrowser"),
   // Its request was authenticated just before the account was removed.
@@ -399,6 +422,8 @@ export const accountTable: Accounts = {
     Authenticate: authenticate,
     RecordUse: recordUse,
     CountChange: countChange,
+    ChooseReportsMailbox: chooseReportsMailbox,
+    AdmitFailureReport: admitReport,
     // The issuer's admin must not become the operator of this service.
     Admit: ({ founder }) =>
       founder

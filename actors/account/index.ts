@@ -1,5 +1,6 @@
 /** Accounts and their tokens (protocol §4). */
-export { account, accountKind } from "./actor.ts"
+export { accountKind } from "../schemas.ts"
+export { account } from "./actor.ts"
 export { isOwned, type OwnedEntry, type OwnedResource, type OwnedStores,
   readOwned } from "./owned-resources.ts"
 export { AccountMessage, type AccountReply, type AccountView, type BrowserSessionView, Role,

@@ -1,6 +1,8 @@
 /** The account: its state record, its messages and its replies (protocol §4). */
 import { Schema } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
+import { AdmitFailureReport, type AdmitFailureReportReply,
+  FailureReports } from "../failure-reports/index.ts"
 import { accountTokensMax } from "../limits.ts"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
@@ -133,7 +135,9 @@ export const AccountState = Schema.Union([
     /** The browsers that are signed in, oldest first; `browserSessionsMax` at most. */
     browserSessions: Schema.optionalKey(Schema.Array(BrowserSession)),
     /** Left out for an account that has changed nothing yet, and for admins. */
-    changes: Schema.optionalKey(CountedChanges)
+    changes: Schema.optionalKey(CountedChanges),
+    /** Left out for an account that has never had a mailbox for failure reports. */
+    failureReports: Schema.optionalKey(FailureReports)
   }),
   Schema.TaggedStruct("Removed", {
     /** Left out while nobody has asked for the deletion. */
@@ -183,6 +187,16 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
+  /**
+   * Chooses the mailbox that receives the failure reports of the account, or none; the caller must
+   * be an admin or the account itself, and has checked that the mailbox is the account's.
+   */
+  Schema.TaggedStruct("ChooseReportsMailbox", {
+    caller: Caller,
+    mailbox: Schema.optionalKey(Schema.String),
+    ...ifVersion
+  }),
+  AdmitFailureReport,
   /**
    * Counts a change that the audit log is to record, before it happens. The reply says when the
    * next one is allowed if the account has made the most of a day.
@@ -275,9 +289,12 @@ export interface AccountView {
   readonly tokens: ReadonlyArray<TokenView>
   readonly browserSessions: ReadonlyArray<BrowserSessionView>
   readonly version: number
+  /** The name of the mailbox that receives its failure reports. */
+  readonly failureReports: string | undefined
 }
 
 export type AccountReply =
+  | AdmitFailureReportReply
   /** `tokenKept`: the token of the message is now one of the account's tokens. */
   | { readonly _tag: "Bootstrapped"; readonly created: boolean; readonly tokenKept: boolean }
   | { readonly _tag: "Created"; readonly view: AccountView; readonly repeated: boolean }

@@ -1,6 +1,7 @@
 /** The outgoing notification bound to the runtime. */
 import { Effect } from "effect"
-import type { Behavior, RecordsApi } from "../../runtime/index.ts"
+import type { Address, Behavior, Peers, RecordsApi } from "../../runtime/index.ts"
+import { reportFailure } from "../failure-reports/index.ts"
 import { recipientItemsMax } from "../limits.ts"
 import type { Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
@@ -28,13 +29,28 @@ const codecs = codecsOf(NotificationRecord, NotificationMessage)
 /** The state without volatile parts, and without recipients that are log items. */
 const recordOf = (state: NotificationState): NotificationRecord => {
   if (state._tag !== "Queued") return state
-  const { items: _, running: __, ...kept } = state
+  const { failureReportUntilMs: _reporting, items: _items, running: _running, ...kept } = state
   const record = kept.listed === undefined ? kept : { ...kept, recipients: [] }
   return record.followUps === undefined ? record : { ...record, _tag: "Revised" }
 }
 
 const stateOf = (record: NotificationRecord): NotificationState =>
   record._tag === "Revised" ? { ...record, _tag: "Queued" } : record
+
+/** Reports a failure to the account that has sent the notification. */
+const report = (
+  { links }: NotificationDependencies,
+  self: Address,
+  peers: Peers,
+  { account, ...action }: Extract<NotificationAction, { readonly _tag: "ReportFailure" }>
+): Effect.Effect<NotificationMessage | void> =>
+  reportFailure(peers, {
+    actorId: self.id,
+    action,
+    cause: "outgoing",
+    account: Effect.succeed(account),
+    url: links.outgoing(account, self.id)
+  })
 
 /** The behavior of outgoing notifications; an address's id is chosen at random. */
 export const notification = (
@@ -57,6 +73,7 @@ export const notification = (
     bytesOf: (state) => state._tag === "Queued" ? bytesOfQueued(state) : 0,
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
+      if (action._tag === "ReportFailure") return report(deps, self, peers, action)
       if (action._tag === "MarkRevised") {
         resources.running.markRevised(self.id, action.edition)
         return Effect.void

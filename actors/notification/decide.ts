@@ -13,6 +13,8 @@ import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItems
   deferredInMemoryMs, deferredMinMs, describedRecipientsMax, followUpsMax, idempotencyRetentionMs,
   keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
   removalsMax } from "../limits.ts"
+import { afterReportStep, beginReportStep, type FailureReport, failureReportsFormat,
+  isReportWaiting, originOf } from "../failure-reports/index.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
@@ -43,6 +45,8 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     Create: create(schedule),
     ...denyEach("NotFound", "Describe", "Retry", "FollowUp", "Delete"),
     Attempted: () => stay(),
+    FailureReportAddressed: () => stay(),
+    FailureReportSettled: () => stay(),
     TimerFired: () => stay<NotificationState>().setTimer(null)
   },
   Queued: {
@@ -57,6 +61,8 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
         : deny(reason)
     },
     Attempted: attempted(schedule, retentionMs),
+    FailureReportAddressed: reportStepEnded(retentionMs),
+    FailureReportSettled: reportStepEnded(retentionMs),
     Retry: retry,
     FollowUp: followUp(retentionMs),
     Delete: (state, message, context) => {
@@ -72,8 +78,9 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
         return state.followUps === undefined ? decision : hintWaiting(decision, state)
       }
       const untilMs = state.endedAtMs + retentionMs
-      return context.nowMs < untilMs
-        ? stay<NotificationState>().setTimer(untilMs)
+      // Its end would drop a report that waits, which is not for ever.
+      return context.nowMs < untilMs || isReportWaiting(state)
+        ? rest(state, undefined, untilMs, context)
         : remove(state, context)
     }
   },
@@ -81,6 +88,8 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     Create: () => deny("Taken"),
     Describe: gone,
     Attempted: () => stay(),
+    FailureReportAddressed: () => stay(),
+    FailureReportSettled: () => stay(),
     Retry: gone,
     FollowUp: gone,
     Delete: gone,
@@ -186,9 +195,8 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, c
   const recipients = isRepeated ? 0 : state.recipients.filter(isFailed).length
   const reply: NotificationReply = { _tag: "Retried", recipients, isRepeated }
   if (recipients === 0) return stay().reply(reply)
-  const { endedAtMs: _, ...open } = state
   const next: Queued = {
-    ...open,
+    ...reopened(state),
     recipients: state.recipients.map((one) => isFailed(one) ? restarted(one, nowMs) : one),
     version: state.version + 1,
     ...requestId === undefined
@@ -207,6 +215,12 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, c
     })
     .reply(reply)
 }
+
+/** What fails again is reported again; a report that waits is not lost. */
+const reopened = ({ endedAtMs: _, failureReport, ...open }: Queued): Queued => ({
+  ...open,
+  ...failureReport?.description === undefined ? {} : { failureReport }
+})
 
 const isFailed = ({ status }: RecipientState): boolean => status === "failed"
 
@@ -238,12 +252,11 @@ const followUp =
     const text = document ?? documentOf(withdrawalFragment(nowMs))
     if (fragmentOf(text) === undefined) return deny("Invalid", "the document is not a notification")
     const kind = isWithdrawal ? "withdrawal" : "replacement"
-    const { endedAtMs: _, ...open } = state
     const running = runningBeside(state, undefined, nowMs)
     const busy = new Set(running.map(({ recipient }) => recipient))
     const edition = editionOf(state)
     const next: Queued = {
-      ...open,
+      ...reopened(state),
       recipients: state.recipients.map((one, at) =>
         afterFollowUp(one, { edition, isRunning: busy.has(at), isWithdrawal, nowMs })
       ),
@@ -292,16 +305,57 @@ const attempted =
     // The attempt has sent an edition that was followed by another one meanwhile.
     const isEarlier = result.status === "success" && edition < editionOf(state)
     const after = isEarlier ? outdated(result, edition, nowMs) : result
+    const isReported = after.status === "failed" && message.mayReport === true &&
+      mayReport(state, context)
     const next: Queued = {
       ...state,
       recipients: state.recipients.with(at, after),
       version: state.version + 1,
-      running: runningBeside(state, at, nowMs)
+      running: runningBeside(state, at, nowMs),
+      ...isReported ? { failureReport: reportOf(state, after, nowMs) } : {}
     }
-    return hasEnded(after) && next.recipients.every(hasEnded)
-      ? end(next, [at], retentionMs, context)
-      : proceed(next, { _tag: "Result", at }, context)
+    if (hasEnded(after) && next.recipients.every(hasEnded)) {
+      return end(next, [at], retentionMs, context)
+    }
+    // The record has the report.
+    const change: NotificationChange = isReported
+      ? { _tag: "Many", changed: [at] }
+      : { _tag: "Result", at }
+    return proceed(next, change, context)
   }
+
+/** Whether the next failure is reported: the first one, once every node knows reports. */
+const mayReport = ({ failureReport }: Queued, { format }: DecisionContext): boolean =>
+  format >= failureReportsFormat && failureReport === undefined
+
+/** One for each notification, whatever its recipients: its page shows them all. */
+const reportOf = (
+  state: Queued,
+  { problem = "the attempts have ended", to }: RecipientState,
+  nowMs: number
+): FailureReport => {
+  const count = state.recipients.length
+  const what = isWithdrawn(state) ? "The withdrawal of a notification" : "A notification"
+  const others = count === 1 ? "" : ` Its page shows all ${count} recipients.`
+  return {
+    atMs: nowMs,
+    description: `${what} was not delivered to ${originOf(to)}: ${problem}.${others}`
+  }
+}
+
+/** A step of the report has ended. What remains of a settled one prevents another report. */
+const reportStepEnded = (retentionMs: number) =>
+(
+  state: Queued,
+  message: Variant<NotificationMessage, "FailureReportAddressed" | "FailureReportSettled">,
+  context: DecisionContext
+): Decision<never> | NotificationDecision => {
+  const next = afterReportStep(state, message)
+  if (next === undefined) return stay()
+  if (next.endedAtMs !== undefined) return rest(next, [], next.endedAtMs + retentionMs, context)
+  const running = runningBeside(next, undefined, context.nowMs)
+  return proceed({ ...next, running }, { _tag: "Many", changed: [] }, context)
+}
 
 /**
  * The state in which an attempt is deferred for a short time, which is not stored. Undefined if the
@@ -357,16 +411,55 @@ const proceed = (
 ): NotificationDecision => {
   const { nowMs } = context
   const { nextTimerMs, running, started } = selectDue(current, nowMs)
-  const state: Queued = { ...current, running }
+  const actions: Array<NotificationAction> = []
+  const state = beginReport({ ...current, running }, nowMs, actions)
   const decision = write(state, change, context)
   const document = change._tag === "Many" ? change.document : undefined
   const isSmall = current.chars <= cachedDocumentCharsMax
   for (const at of started) {
-    decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
+    actions.push(attemptAt(state, at, isSmall ? document : undefined, context))
   }
-  if (running.length === 0) return decision.setTimer(nextTimerMs)
+  for (const action of actions) decision.perform<NotificationAction>(action)
+  const { failureReportUntilMs } = state
+  if (running.length === 0 && failureReportUntilMs === undefined) {
+    return decision.setTimer(nextTimerMs)
+  }
   // A stored timer that has fired is in the past already. After a request there may be none.
-  return (change._tag === "Many" ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs)
+  return (change._tag === "Many" ? decision.setTimer(nowMs) : decision)
+    .deferTimer(Math.min(nextTimerMs, failureReportUntilMs ?? nextTimerMs))
+}
+
+/** Begins the next step of a report that waits, unless one is under way. */
+const beginReport = (state: Queued, nowMs: number, actions: Array<NotificationAction>): Queued =>
+  beginReportStep(state, nowMs, {
+    push: (action) => actions.push({ ...action, account: state.account })
+  })
+
+/**
+ * Waits for its report, and then until the notification is removed at `untilMs`. `changed`: the
+ * recipients to store with the record, and `document` that of a follow-up; undefined if nothing has
+ * changed.
+ */
+const rest = (
+  current: Queued,
+  changed: ReadonlyArray<number> | undefined,
+  untilMs: number,
+  context: DecisionContext,
+  document?: string
+): NotificationDecision => {
+  const { nowMs } = context
+  const actions: Array<NotificationAction> = []
+  // Before the write, which adds to the state what it has appended and removed.
+  const state = beginReport(current, nowMs, actions)
+  const decision = changed === undefined
+    ? stay<NotificationState>()
+    : writeRecipients(state, changed, context, true, document)
+  if (changed === undefined && actions.length > 0) decision.becomeInMemory(state)
+  for (const action of actions) decision.perform<NotificationAction>(action)
+  const { failureReportUntilMs } = state
+  if (failureReportUntilMs === undefined) return decision.setTimer(untilMs)
+  return (changed === undefined ? decision : decision.setTimer(nowMs))
+    .deferTimer(failureReportUntilMs)
 }
 
 /** The attempts that a decision begins, and those that run after it. */
@@ -433,7 +526,12 @@ const leased = (
   recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
 
 /** The action of the next attempt at the recipient with this index. */
-const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
+const attemptAt = (
+  state: Queued,
+  at: number,
+  document: string | undefined,
+  context: DecisionContext
+): NotificationAction => {
   const recipient = state.recipients[at]
   if (recipient === undefined) throw new RangeError(`there is no recipient ${at}`)
   const { account, chars, spanId, traceId } = state
@@ -447,7 +545,8 @@ const attemptAt = (state: Queued, at: number, document: string | undefined): Not
     account,
     document,
     followUp: relayFollowUpOf(state, recipient),
-    chars
+    chars,
+    ...mayReport(state, context) ? { mayReport: true } : {}
   }
 }
 
@@ -521,8 +620,7 @@ const end = (
   const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
   const status = statusOf(recipients)
-  return writeRecipients(state, changed, context, true, document)
-    .setTimer(nowMs + retentionMs)
+  return rest(state, changed, nowMs + retentionMs, context, document)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status })
 }
 

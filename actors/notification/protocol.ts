@@ -4,6 +4,8 @@
  * items after it are their states: the last item of a recipient is its current state.
  */
 import { Schema } from "effect"
+import { FailureReport, FailureReportAddressed, FailureReportSettled,
+  type ReportFailure } from "../failure-reports/index.ts"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Caller, Count, ifVersion } from "../schemas.ts"
 
@@ -96,6 +98,13 @@ const queuedFields = {
   followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
   /** When the last recipient ended. */
   endedAtMs: Schema.optionalKey(Count),
+  /**
+   * The report of the first recipient that has failed for good since the notification was queued,
+   * retried or followed. It waits for its deposit.
+   */
+  failureReport: Schema.optionalKey(FailureReport),
+  /** Not stored: a step of the report is under way, and counts as lost after this time. */
+  failureReportUntilMs: Schema.optionalKey(Count),
   /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
   running: Schema.optionalKey(Schema.Array(RunningAttempt))
 }
@@ -162,8 +171,12 @@ export const NotificationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     /** The edition that the attempt has sent; left out for 0. */
     edition: Schema.optionalKey(Count),
+    /** The attempt has failed, and the account may have a mailbox for failure reports. */
+    mayReport: Schema.optionalKey(Schema.Boolean),
     random: Schema.Number
   }),
+  FailureReportAddressed,
+  FailureReportSettled,
   /**
    * Retries the failed recipients, from the start of the schedule. A repetition with the same
    * request id changes nothing: for 24 hours, among the last `keyedRetriesMax`.
@@ -250,7 +263,11 @@ export type NotificationAction =
     readonly followUp?: RelayFollowUp | undefined
     /** Characters of the document. */
     readonly chars: number
+    /** Its failure may be reported: it looks up whether the account wants that. */
+    readonly mayReport?: boolean
   }
+  /** Reports a failure to the account. */
+  | ReportFailure & { readonly account: string }
   /**
    * Writes the status into the listing; null removes the entry. The status there is a hint: if the
    * write is lost, the listing shows an older status.

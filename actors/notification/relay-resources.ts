@@ -6,6 +6,7 @@ import { LRUCache } from "lru-cache"
 import { randomBytes } from "node:crypto"
 import { cachedDocumentCharsMax, cachedDocumentsCharsMax, documentCharsInFlightMax,
   knownOutcomesCharsMax } from "../limits.ts"
+import { ReportsLookup } from "../failure-reports/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 
 /** Bounds the characters of all documents that attempts of this node hold in memory. */
@@ -123,6 +124,8 @@ export class RelayResources {
     sizeCalculation: outcomeChars
   })
   readonly spanIds = new SpanIds()
+  /** Which accounts want failure reports. */
+  readonly reports = new ReportsLookup()
 
   constructor(memory = new MemoryBudget()) {
     this.memory = memory

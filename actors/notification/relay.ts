@@ -308,6 +308,9 @@ class RelayAttempt {
   }
 }
 
+const isFailure = ({ _tag }: DeliveryOutcome): boolean =>
+  _tag === "PermanentFailure" || _tag === "RetryableFailure"
+
 /** Makes the attempt. Returns its outcome as a message; nothing if the attempt is obsolete. */
 export const makeAttempt = (
   deps: RelayDependencies,
@@ -317,15 +320,25 @@ export const makeAttempt = (
   action: AttemptAction
 ): Effect.Effect<NotificationMessage | void> => {
   const relay = new RelayAttempt(deps, resources, self, peers, action)
-  const { attempt, recipient } = action
+  const { account, attempt, recipient } = action
   return Effect.suspend(() => relay.begin()).pipe(
     Effect.catch(() => deferredOutcome),
-    Effect.map((outcome): NotificationMessage | void => {
+    Effect.flatMap((outcome): Effect.Effect<NotificationMessage | void> => {
       relay.report(outcome)
-      if (outcome === undefined) return
-      const random = deps.random()
-      const edition = action.followUp === undefined ? {} : { edition: action.followUp.edition }
-      return { _tag: "Attempted", recipient, attempt, outcome, ...edition, random }
+      if (outcome === undefined) return Effect.void
+      const attempted = {
+        _tag: "Attempted",
+        recipient,
+        attempt,
+        outcome,
+        ...action.followUp === undefined ? {} : { edition: action.followUp.edition },
+        random: deps.random()
+      } as const
+      if (action.mayReport !== true || !isFailure(outcome)) return Effect.succeed(attempted)
+      return Effect.map(
+        resources.reports.mayReport(peers, account),
+        (mayReport) => mayReport ? { ...attempted, mayReport } : attempted
+      )
     }),
     Effect.ensuring(Effect.sync(() => relay.end()))
   )

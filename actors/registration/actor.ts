@@ -1,6 +1,7 @@
 /** The push registration bound to the runtime. Performs verifications, checks and pushes. */
 import { Effect } from "effect"
-import { type Address, type Behavior, keyOf, type Peers } from "../../runtime/index.ts"
+import { type Address, type Behavior, isRefusal, keyOf, type Peers } from "../../runtime/index.ts"
+import { reportFailure } from "../failure-reports/index.ts"
 import { type Keyring, sealingKeyId, signingSecretOf } from "../keyring.ts"
 import { challengeBytesMax } from "../limits.ts"
 import { askMailbox, registrationKind } from "../mailbox/index.ts"
@@ -103,7 +104,13 @@ const withSecrets = (
 /** The state is stored without volatile parts, and with its secrets encrypted for its record. */
 const encodeFor = (keyring: Keyring) => (state: RegistrationState, _: number, self: Address) => {
   if (state._tag !== "Registered") return codecs.encode(state)
-  const { checkAgain: _check, running: _running, verifyingUntilMs: _verifying, ...stored } = state
+  const {
+    checkAgain: _check,
+    failureReportUntilMs: _reporting,
+    running: _running,
+    verifyingUntilMs: _verifying,
+    ...stored
+  } = state
   return codecs.encode(withSecrets(stored, (secret) => keyring.seal(signingSecretOf(self), secret)))
 }
 
@@ -123,6 +130,28 @@ const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage 
     Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)
   )
+
+/** Reports a suspension to the owner of the mailbox, whoever has made the registration. */
+const report = (
+  { links }: RegistrationDependencies,
+  peers: Peers,
+  self: Address,
+  { cause, ...action }: Extract<RegistrationAction, { readonly _tag: "ReportFailure" }>
+): Effect.Effect<RegistrationMessage | void> => {
+  const mailbox = mailboxOf(self)
+  const described = askMailbox(peers, mailbox, { _tag: "Describe", reader: {} })
+  return reportFailure(peers, {
+    actorId: self.id,
+    action,
+    cause,
+    // Without the mailbox there is no owner.
+    account: Effect.map(
+      described,
+      (reply) => isRefusal(reply) || reply._tag !== "Described" ? undefined : reply.view.owner
+    ),
+    url: `${links.registrations(mailbox)}/${self.id.slice(mailbox.length + 1)}`
+  })
+}
 
 export const registration = (
   deps: RegistrationDependencies
@@ -149,6 +178,8 @@ export const registration = (
           return push(deps, resources, peers, self, action)
         case "SendTest":
           return sendTest(deps, resources, peers, self, action)
+        case "ReportFailure":
+          return report(deps, peers, self, action)
         case "Detach":
           resources.withdraw(self.id)
           return detach(peers, self)

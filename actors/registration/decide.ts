@@ -11,14 +11,16 @@ import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
+import { afterReportStep, beginReportStep, type FailureCause,
+  withoutWaitingReport } from "../failure-reports/index.ts"
 import type { DeliveryFailure, Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { attemptItems, keepsAttempts } from "./attempts.ts"
-import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
-  RegistrationView } from "./protocol.ts"
-import { isEnd, isRejectedForGood, retryAtMs } from "./push-answers.ts"
-import { endTest, replaysWith, startTest, testEventView, testRejected, testUnverified,
-  tooManyReplays, withoutTestResult } from "./test-event.ts"
+import { type Callee, type RegistrationAction, type RegistrationMessage, type RegistrationReply,
+  type RegistrationState, viewOfRegistration } from "./protocol.ts"
+import { isEnd, isRejectedForGood, retryAtMs, withSuspensionReport } from "./push-answers.ts"
+import { endTest, replaysWith, startTest, testRejected, testUnverified, tooManyReplays,
+  withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -51,6 +53,8 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Checked: checked,
     Pushed: keepsAttempts("push", pushed(schedule)),
     Tested: tested,
+    FailureReportAddressed: reportStepEnded,
+    FailureReportSettled: reportStepEnded,
     Skipped: skipped,
     Detached: detached,
     Revoked: (state, { secretsVersion }, { nowMs }) =>
@@ -70,6 +74,8 @@ const unregistered = (reason: "NotFound" | "Gone") => ({
   Checked: () => stay(),
   Pushed: () => stay(),
   Tested: () => stay(),
+  FailureReportAddressed: () => stay(),
+  FailureReportSettled: () => stay(),
   Skipped: () => stay(),
   Revoked: () => stay(),
   Detached: () => stay<RegistrationState>().setTimer(null),
@@ -90,12 +96,12 @@ const done: RegistrationReply = { _tag: "Done" }
 
 const described = (state: Registered, nowMs: number): RegistrationReply => ({
   _tag: "Described",
-  view: viewOf(state, nowMs)
+  view: viewOfRegistration(state, nowMs)
 })
 
 const created = (state: Registered, nowMs: number, repeated: boolean): RegistrationReply => ({
   _tag: "Created",
-  view: viewOf(state, nowMs),
+  view: viewOfRegistration(state, nowMs),
   repeated
 })
 
@@ -184,7 +190,7 @@ const replaceKeys = (
   const hasNewKeys = p256dh !== state.p256dh
   const next: Registered = {
     ...without(
-      hasNewKeys ? withoutTestResult(state) : state,
+      withoutWaitingReport(hasNewKeys ? withoutTestResult(state) : state),
       "failingSinceMs",
       "nextAtMs",
       "problem",
@@ -278,7 +284,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
   if (replays === undefined) return deny("Busy", tooManyReplays)
   const base: Registered = {
     ...without(
-      isMoved ? withoutTestResult(state) : state,
+      withoutWaitingReport(isMoved ? withoutTestResult(state) : state),
       "failingSinceMs",
       "nextAtMs",
       "problem",
@@ -380,7 +386,8 @@ const test: Row["Test"] = (state, { id }, { nowMs }) => {
 }
 
 /** A push service that does not want a test event wants no push, and no other test event either. */
-const tested: Row["Tested"] = (state, message, { nowMs }) => {
+const tested: Row["Tested"] = (state, message, context) => {
+  const { nowMs } = context
   const { form, mailboxGone, status, test: last } = state
   if (last?.id !== message.id || last.outcome !== undefined) return stay()
   const { outcome } = message
@@ -398,42 +405,26 @@ const tested: Row["Tested"] = (state, message, { nowMs }) => {
     endpointRejects: true,
     status: isPaused ? "paused" : "suspended"
   }
-  return proceed(rejected, nowMs)
+  return proceed(
+    status === "active" ? withSuspensionReport(rejected, context) : rejected,
+    nowMs
+  )
+}
+
+/** A step of a failure report has ended. */
+const reportStepEnded = (
+  state: Registered,
+  message: Variant<RegistrationMessage, "FailureReportAddressed" | "FailureReportSettled">,
+  { nowMs }: DecisionContext
+): Decision<never> | RegistrationDecision => {
+  const next = afterReportStep(state, message)
+  return next === undefined ? stay() : proceed(next, nowMs)
 }
 
 const remove: Row["Delete"] = (state, message, { nowMs }) => {
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const reason = message.isUndo === true ? undefined : "the subscription has been removed"
   return end(state, nowMs, reason, message.isUndo).reply(done)
-}
-
-/** The registration as readers of the mailbox see it. */
-const viewOf = (state: Registered, nowMs: number): RegistrationView => {
-  const { attemptLog, code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
-  const isUnverified = status === "unverified"
-  const older = secrets.flatMap(({ untilMs }) =>
-    untilMs !== undefined && untilMs > nowMs ? [untilMs] : []
-  )
-  return {
-    form: state.form,
-    callback: state.callback,
-    topicFormat: state.topicFormat,
-    account: state.account,
-    createdAtMs: state.createdAtMs,
-    status,
-    version: state.version,
-    cursor: state.cursor,
-    leaseUntilMs,
-    attempts: isUnverified ? intent?.tries ?? 0 : state.tries,
-    lastAtMs,
-    nextAtMs: (isUnverified ? intent?.nextAtMs : state.nextAtMs) ?? undefined,
-    code,
-    problem,
-    rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older),
-    attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length },
-    test: state.test && testEventView(state.test, nowMs),
-    endpointRejects: state.endpointRejects
-  }
 }
 
 /* The timer, and the results of verifications, checks and pushes. */
@@ -485,7 +476,14 @@ const echoed = (
 ): RegistrationDecision => {
   if (mode === "unsubscribe") return end(state, nowMs)
   const next: Registered = {
-    ...without(state, "intent", "leaseUntilMs", "failingSinceMs", "nextAtMs", "problem"),
+    ...without(
+      withoutWaitingReport(state),
+      "intent",
+      "leaseUntilMs",
+      "failingSinceMs",
+      "nextAtMs",
+      "problem"
+    ),
     status: unlessPaused(state),
     tries: 0,
     lastAtMs: nowMs,
@@ -527,7 +525,8 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
   return proceed(next, nowMs, { checks: checkAgain || more })
 }
 
-const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
+const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, context) => {
+  const { nowMs } = context
   const { callback, from, outcome, p256dh, random, upTo } = message
   const isCurrent = state.pushing === upTo && state.cursor === from &&
     state.callback === callback && state.p256dh === p256dh
@@ -564,7 +563,7 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
     status: "suspended",
     ...endpointRejects ? { endpointRejects } : {}
   }
-  return proceed(suspended, nowMs, { checks })
+  return proceed(withSuspensionReport(suspended, context), nowMs, { checks })
 }
 
 const acknowledged = (
@@ -659,11 +658,15 @@ const proceed = (
   }
   const actions: Array<RegistrationAction> = []
   const verifying = beginVerification(current, nowMs, actions)
-  const state = beginPushOrCheck(verifying, nowMs, checks, actions)
-  const { intent, leaseUntilMs, nextAtMs, running, verifyingUntilMs } = state
+  const reporting = beginReportStep(verifying, nowMs, {
+    push: (action) => actions.push({ ...action, cause: causeOfReport(current) })
+  })
+  const state = beginPushOrCheck(reporting, nowMs, checks, actions)
+  const { failureReportUntilMs, intent, leaseUntilMs, nextAtMs, running, verifyingUntilMs } = state
   const nextTimerMs = earliest([
     laterMs,
     leaseUntilMs,
+    failureReportUntilMs,
     verifyingUntilMs ?? intent?.nextAtMs,
     running?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
   ])
@@ -671,12 +674,16 @@ const proceed = (
     ? become<RegistrationState>(state)
     : stay<RegistrationState>().becomeInMemory(state)
   for (const action of actions) decision.perform(action)
-  if (verifyingUntilMs === undefined && running === undefined) {
+  if ((verifyingUntilMs ?? running ?? failureReportUntilMs) === undefined) {
     return decision.setTimer(nextTimerMs)
   }
   // If nothing has changed, the store still has the timer that has just fired.
   return (isChanged ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs ?? nowMs)
 }
+
+/** Reports of registrations that readers have made do not use up the share of the owner. */
+const causeOfReport = ({ secretsVersion }: Registered): FailureCause =>
+  secretsVersion === undefined ? "registration" : "reader"
 
 /** Begins a verification that is due. */
 const beginVerification = (

@@ -4,9 +4,12 @@
  * is in the shard of its mailbox, whose commits can signal it.
  */
 import { Schema } from "effect"
+import type { Variant } from "../../runtime/index.ts"
+import { type FailureCause, FailureReport, FailureReportAddressed, FailureReportSettled,
+  type ReportFailure } from "../failure-reports/index.ts"
 import { DeliveryOutcome, ExchangeRecord } from "../outbound/index.ts"
 import { Count, CountOrZero, ifVersion } from "../schemas.ts"
-import { TestEvent, type TestEventView } from "./test-event.ts"
+import { TestEvent, type TestEventView, testEventView } from "./test-event.ts"
 
 /**
  * `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease; `webpush`: the
@@ -117,6 +120,10 @@ export const RegistrationState = Schema.Union([
     test: Schema.optionalKey(TestEvent),
     /** When the latest requests let pushes to the endpoint of a browser go back. */
     replaysMs: Schema.optionalKey(Schema.Array(Count)),
+    /** The last report of a suspension to the owner of the mailbox; it waits for its deposit. */
+    failureReport: Schema.optionalKey(FailureReport),
+    /** Not stored: a step of the report is under way, and counts as lost after this time. */
+    failureReportUntilMs: Schema.optionalKey(Count),
     /** Not stored: a verification is running, and counts as lost after this time. */
     verifyingUntilMs: Schema.optionalKey(Count),
     /** Not stored. */
@@ -235,6 +242,8 @@ export const RegistrationMessage = Schema.Union([
     isExcess: Schema.optionalKey(Schema.Boolean),
     durationMs: Schema.optionalKey(Count)
   }),
+  FailureReportAddressed,
+  FailureReportSettled,
   /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
   Schema.TaggedStruct("Skipped", { untilMs: Count, from: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
@@ -273,6 +282,38 @@ export interface RegistrationView {
   readonly test: TestEventView | undefined
   /** Whether a push service has rejected the last push for good, so that tests are refused. */
   readonly endpointRejects: boolean | undefined
+}
+
+/** The registration as readers of the mailbox see it. */
+export const viewOfRegistration = (
+  state: Variant<RegistrationState, "Registered">,
+  nowMs: number
+): RegistrationView => {
+  const { attemptLog, code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
+  const isUnverified = status === "unverified"
+  const older = secrets.flatMap(({ untilMs }) =>
+    untilMs !== undefined && untilMs > nowMs ? [untilMs] : []
+  )
+  return {
+    form: state.form,
+    callback: state.callback,
+    topicFormat: state.topicFormat,
+    account: state.account,
+    createdAtMs: state.createdAtMs,
+    status,
+    version: state.version,
+    cursor: state.cursor,
+    leaseUntilMs,
+    attempts: isUnverified ? intent?.tries ?? 0 : state.tries,
+    lastAtMs,
+    nextAtMs: (isUnverified ? intent?.nextAtMs : state.nextAtMs) ?? undefined,
+    code,
+    problem,
+    rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older),
+    attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length },
+    test: state.test && testEventView(state.test, nowMs),
+    endpointRejects: state.endpointRejects
+  }
 }
 
 export type RegistrationReply =
@@ -334,6 +375,8 @@ export type RegistrationAction =
     /** Identifies the test event among those of its registration. */
     readonly untilMs: number
   }
+  /** Reports a suspension to the owner of the mailbox. */
+  | ReportFailure & { readonly cause: FailureCause }
   /** Removes the registration from the mailbox's list. Its result is Detached. */
   | { readonly _tag: "Detach" }
   /** Notifies the callback that the subscription has ended (WebSub §5.2). */

@@ -1,8 +1,12 @@
 /** What follows from the answers to pushes, test events and verifications. Pure. */
+import type { DecisionContext, Variant } from "../../runtime/index.ts"
+import { failureReportsFormat, mayReportAgain, originOf } from "../failure-reports/index.ts"
 import { unavailableRetryMs } from "../limits.ts"
 import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
   type Schedule } from "../outbound/index.ts"
-import type { RegistrationForm } from "./protocol.ts"
+import type { RegistrationForm, RegistrationState } from "./protocol.ts"
+
+type Registered = Variant<RegistrationState, "Registered">
 
 interface PushReceiver {
   readonly form: RegistrationForm
@@ -39,4 +43,20 @@ export const retryAtMs = (
   const made = Math.min(tries, schedule.length - 1)
   const dueMs = dueAtMs(schedule, made, failure, nowMs, random) ?? 0
   return Math.max(dueMs, nowMs + unavailableRetryMs)
+}
+
+/**
+ * The suspended registration with the report of that to the owner of its mailbox, once a day. An
+ * older node would not deposit it, so that there is none before all nodes know reports.
+ */
+export const withSuspensionReport = (
+  state: Registered,
+  { format, nowMs }: DecisionContext
+): Registered => {
+  if (format < failureReportsFormat || !mayReportAgain(state, nowMs)) return state
+  const { callback, failingSinceMs = nowMs, problem = "they failed" } = state
+  const since = new Date(failingSinceMs).toISOString()
+  const description = `Pushes to ${originOf(callback)} are suspended: ${problem}, since ${since}.` +
+    " Nothing is pushed there before the registration is resumed, or its subscriber renews it."
+  return { ...state, failureReport: { atMs: nowMs, description } }
 }

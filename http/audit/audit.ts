@@ -19,6 +19,7 @@ import { ask, type Call, expectReply, type HandlerFailure, overLimit, type Servi
 
 /** What the audit log records. Programs search for these names, so they never change. */
 export const auditActions = [
+  "account.change",
   "account.create",
   "account.export",
   "account.remove",

@@ -21,6 +21,6 @@ export { conditionFailed, entityTags, entityTagsOfPages, expectedVersion, isCond
   notModifiedOf, preconditionsHold, renderFailure, renderView, renderWhole,
   underConditions } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
-export { absoluteUri, ask, askOrRefusal, contentUri, describeActor, expectReply, failRefused,
-  type HttpSettings, inPlace, localPath, requireFormat, type Service,
+export { absoluteUri, ask, askOrRefusal, awaitFormat, contentUri, describeActor, expectReply,
+  failRefused, type HttpSettings, inPlace, localPath, requireFormat, type Service,
   type ShownSetting } from "./service.ts"

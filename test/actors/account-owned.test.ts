@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { array, assert, asyncProperty, constantFrom, nat, record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { account, accountKind } from "../../actors/account/actor.ts"
+import { account } from "../../actors/account/actor.ts"
+import { accountKind } from "../../actors/schemas.ts"
 import { ownedText } from "../../actors/account/owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"

@@ -3,10 +3,11 @@ import { accountTable as table } from "../../actors/account/decide.ts"
 import { ownedText } from "../../actors/account/owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
+import type { FailureCause } from "../../actors/failure-reports/admission.ts"
 import { accountTokensMax, auditedChangesPerDayMax, auditedRevocationsPerDayMax,
   auditedSignOutsPerDayMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
-  browserSessionTouchMs, ownedRemovalRetryMs, tokenRemovalRetryMs,
-  tokenUseIntervalMs } from "../../actors/limits.ts"
+  browserSessionTouchMs, failureReportsPerHourMax, ownedRemovalRetryMs, readersReportsPerDayMax,
+  tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -130,6 +131,30 @@ const authenticated = {
   token: { id: "t1", createdAtMs: nowMs },
   isUseDue: false
 }
+const chooseMailbox = (
+  mailbox?: string
+): Variant<AccountMessage, "ChooseReportsMailbox"> => ({
+  _tag: "ChooseReportsMailbox",
+  caller: self,
+  ...mailbox === undefined ? {} : { mailbox }
+})
+const admitReport = (id: string, cause: FailureCause = "outgoing"): AccountMessage => ({
+  _tag: "AdmitFailureReport",
+  id,
+  cause
+})
+const reported = (
+  count: number,
+  atMs = nowMs,
+  mailbox = "box",
+  cause: FailureCause = "outgoing"
+): Variant<AccountState, "Active"> => ({
+  ...alice,
+  failureReports: {
+    mailbox,
+    admitted: Array.from({ length: count }, (_, n) => ({ id: `n${n}`, atMs, cause }))
+  }
+})
 const admit: AccountMessage = { _tag: "Admit", name: "alice" }
 const forgotten = (
   ...tokenIds: ReadonlyArray<string>
@@ -153,6 +178,8 @@ const refusesAll = (state: AccountState, reason: string) => ({
   Authenticate: () => expectRefused(decide(state, authenticate("t1")), "Unauthenticated"),
   RecordUse: () => expectOnlyReply(decide(state, recordUse("t1")), done),
   CountChange: () => expectRefused(decide(state, countChange), "Unauthenticated"),
+  ChooseReportsMailbox: () => expectRefused(decide(state, chooseMailbox("box")), reason),
+  AdmitFailureReport: () => expectRefused(decide(state, admitReport("n0")), reason),
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
@@ -218,6 +245,8 @@ describe("the account's table", () => {
     "Absent.Authenticate": whenAbsent.Authenticate,
     "Absent.RecordUse": whenAbsent.RecordUse,
     "Absent.CountChange": whenAbsent.CountChange,
+    "Absent.ChooseReportsMailbox": whenAbsent.ChooseReportsMailbox,
+    "Absent.AdmitFailureReport": whenAbsent.AdmitFailureReport,
     "Absent.Admit": () => {
       const decision = decide(absent, admit)
       expect(decision.nextState)
@@ -314,6 +343,60 @@ describe("the account's table", () => {
       expectOnlyReply(decide(alice, recordUse("t9")), done)
       const over = { nowMs: expiring.expiresAtMs }
       expectOnlyReply(decide(brief, recordUse("t3"), over), done)
+    },
+    "Active.ChooseReportsMailbox": () => {
+      const chosen = decide(alice, { ...chooseMailbox("box"), ifVersion: 1 })
+      expect(chosen.nextState).toEqual({ ...reported(0), version: 2 })
+      expect(chosen.answer).toEqual(done)
+      const next = chosen.nextState ?? absent
+      expect(decide(next, describeIt).answer).toMatchObject({ view: { failureReports: "box" } })
+      // A repetition changes nothing, and what was admitted counts for another mailbox, too.
+      expectOnlyReply(decide(next, { ...chooseMailbox("box"), ifVersion: 1 }), done)
+      expect(decide(reported(3), chooseMailbox("other")).nextState)
+        .toEqual({ ...reported(3, nowMs, "other"), version: 2 })
+      const { admitted } = reported(3).failureReports ?? {}
+      expect(decide(reported(3), chooseMailbox()).nextState)
+        .toEqual({ ...alice, failureReports: { admitted }, version: 2 })
+      expectRefused(decide(alice, { ...chooseMailbox("box"), ifVersion: 9 }), "PreconditionFailed")
+      expectRefused(decide(alice, { ...chooseMailbox("box"), caller: bob }), "Forbidden")
+      expect(decide(alice, { ...chooseMailbox("box"), caller: admin }).answer).toEqual(done)
+    },
+    "Active.AdmitFailureReport": () => {
+      const rejected = { _tag: "FailureReportRejected" }
+      const admitted = { _tag: "FailureReportAdmitted", isLast: false }
+      expectOnlyReply(decide(alice, admitReport("n0")), rejected)
+      const first = decide(reported(0), admitReport("n0"))
+      expect(first.answer).toEqual(admitted)
+      // No view has it: it refuses no conditional change.
+      expect([first.nextState, first.durable]).toEqual([reported(1), true])
+      // A repetition gets the same reply, also when the hour has had its reports.
+      expectOnlyReply(decide(reported(1), admitReport("n0")), admitted)
+      const most = failureReportsPerHourMax
+      expect(decide(reported(most - 1), admitReport("last")).answer)
+        .toEqual({ ...admitted, isLast: true })
+      expectOnlyReply(decide(reported(most), admitReport("more")), rejected)
+      expectOnlyReply(decide(reported(most), admitReport("n0")), admitted)
+      expectOnlyReply(decide(reported(most), admitReport(`n${most - 1}`)), {
+        ...admitted,
+        isLast: true
+      })
+      const hour = 3_600_000
+      const later = decide(reported(most, nowMs - hour), admitReport("n"))
+      expect(later.nextState).toEqual({
+        ...alice,
+        failureReports: { mailbox: "box", admitted: [{ id: "n", atMs: nowMs, cause: "outgoing" }] }
+      })
+      // The clock was ahead, and was set back.
+      expect(decide(reported(most, nowMs + hour), admitReport("n")).answer).toEqual(admitted)
+      // What readers of the mailboxes cause has a share of its own, for a day.
+      const few = readersReportsPerDayMax
+      const readers = reported(few, nowMs - hour, "box", "reader")
+      expectOnlyReply(decide(readers, admitReport("more", "reader")), rejected)
+      expect(decide(readers, admitReport("own", "registration")).answer).toEqual(admitted)
+      const dayBefore = reported(few, nowMs - 24 * hour, "box", "reader")
+      expect(decide(dayBefore, admitReport("more", "reader")).answer).toEqual(admitted)
+      // A share that is used up holds back no other one.
+      expect(decide(reported(most), admitReport("own", "registration")).answer).toEqual(admitted)
     },
     "Active.CountChange": () => {
       const counted = (state: AccountState, message = countChange, atMs = nowMs) => {
@@ -571,6 +654,8 @@ describe("the account's table", () => {
     "Removed.Authenticate": whenRemoved.Authenticate,
     "Removed.RecordUse": whenRemoved.RecordUse,
     "Removed.CountChange": whenRemoved.CountChange,
+    "Removed.ChooseReportsMailbox": whenRemoved.ChooseReportsMailbox,
+    "Removed.AdmitFailureReport": whenRemoved.AdmitFailureReport,
     "Removed.Admit": () => expectRefused(decide(removed, admit), "Unauthenticated"),
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,

@@ -30,10 +30,12 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private record: string | undefined = undefined
   private readonly behavior: Behavior<S, M, R, A>
   private readonly self: Address | undefined
+  private readonly format: number
 
-  constructor(behavior: Behavior<S, M, R, A>, self?: Address) {
+  constructor(behavior: Behavior<S, M, R, A>, self?: Address, format = 1) {
     this.behavior = behavior
     this.self = self
+    this.format = format
     this.state = behavior.initial
   }
 
@@ -59,6 +61,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       head: this.head,
       isSignal: this.isSignal,
       isSignalDurable: this.isSignal,
+      format: this.format,
       hint: this.hint,
       findDuplicate: this.findDuplicate,
       ...this.self === undefined ? {} : { self: this.self }

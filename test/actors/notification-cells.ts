@@ -1,4 +1,5 @@
 /** What the tests of the notification's table decide on. */
+import { failureReportsFormat } from "../../actors/failure-reports/report.ts"
 import type { Queued } from "../../actors/notification/attempts.ts"
 import { notificationTable } from "../../actors/notification/decide.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
@@ -119,3 +120,28 @@ export const note = (status: string | null) => ({
 export const one = created(1)
 export const two = created(2)
 export const ended = stateOf(decide(one, attempted(refused)))
+
+/** Every node knows failure reports, and the account may have a mailbox for them. */
+export const reporting = { format: failureReportsFormat }
+export const reported = (recipient = 0, attempt = 1): Attempted => ({
+  ...attempted(refused, recipient, attempt),
+  mayReport: true
+})
+const reportsTo = { account: "alice", mailbox: "box" }
+export const addressed: NotificationMessage = {
+  _tag: "FailureReportAddressed",
+  atMs: nowMs,
+  to: reportsTo
+}
+export const settled: Extract<NotificationMessage, { readonly _tag: "FailureReportSettled" }> = {
+  _tag: "FailureReportSettled",
+  atMs: nowMs
+}
+export const report = {
+  _tag: "ReportFailure",
+  account: "alice",
+  atMs: nowMs,
+  description: "A notification was not delivered to https://example.org/…: answered 410.",
+  isOverdue: false
+} satisfies NotificationAction
+export const depositOf = (first: object): unknown => ({ ...first, to: reportsTo })

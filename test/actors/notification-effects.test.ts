@@ -181,6 +181,34 @@ describe("an attempt", () => {
     expect(answers.length).toBe(2)
   })
 
+  it("looks up whether its failure is to be reported, and only then", async () => {
+    const asked: Array<string> = []
+    /** An account with this setting; the mailbox of the recipient is gone, or takes all. */
+    const peersOf = (failureReports: string | undefined, isGone: boolean): Peers => ({
+      read: stored,
+      ask: ({ kind }) => {
+        asked.push(kind)
+        if (kind === "account") {
+          return Effect.succeed({ _tag: "Described", view: { failureReports } })
+        }
+        return Effect.succeed(
+          isGone ? { _tag: "Refused", reason: "Gone" } : { _tag: "Deposited", n: 1 }
+        )
+      }
+    })
+    const made = async (peers: Peers, mayReport: boolean) => {
+      asked.length = 0
+      const message = await run({ ...attempt(links.mailbox("bob")), mayReport }, peers)
+      return [message, asked.includes("account")]
+    }
+    const gone = { ...attempted("PermanentFailure"), outcome: expect.anything() }
+    expect(await made(peersOf("box", true), true)).toEqual([{ ...gone, mayReport: true }, true])
+    expect(await made(peersOf(undefined, true), true)).toEqual([gone, true])
+    expect(await made(peersOf("box", true), false)).toEqual([gone, false])
+    const delivered = { ...attempted("Delivered"), outcome: expect.anything() }
+    expect(await made(peersOf("box", false), true)).toEqual([delivered, false])
+  })
+
   it("gives back the memory that it took", async () => {
     const memory = new MemoryBudget()
     const peers: Peers = { ask: () => away, read: stored }

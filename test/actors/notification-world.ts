@@ -3,6 +3,7 @@
  * are due, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
+import { failureReportsFormat, type ReportFailure } from "../../actors/failure-reports/report.ts"
 import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs,
   followUpsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
@@ -49,7 +50,7 @@ export class World {
     NotificationMessage,
     NotificationReply,
     NotificationAction
-  >(behavior)
+  >(behavior, undefined, failureReportsFormat)
   nowMs = beganAtMs
   /** Attempts at other services, whose results may be late, repeated or lost. */
   running: Array<Attempt> = []
@@ -89,9 +90,18 @@ export class World {
 
   send(message: NotificationMessage): unknown {
     const answer = this.model.send(message, this.nowMs)
+    const reports: Array<ReportFailure> = []
     for (const action of this.model.actions.splice(0)) {
       if (action._tag === "UpdateListing") this.note = action.status
+      else if (action._tag === "ReportFailure") reports.push(action)
       else if (action._tag === "Attempt") this.begin(action)
+    }
+    for (const { atMs, to } of reports) {
+      this.send(
+        to === undefined
+          ? { _tag: "FailureReportAddressed", atMs, to: { account: "alice", mailbox: "box" } }
+          : { _tag: "FailureReportSettled", atMs }
+      )
     }
     this.check()
     return answer
@@ -155,6 +165,7 @@ export class World {
       attempt: number,
       outcome,
       ...attempt.followUp === undefined ? {} : { edition: attempt.followUp.edition },
+      ...attempt.mayReport === true ? { mayReport: true } : {},
       random
     }
     const expected = this.expected[recipient]

@@ -1,11 +1,16 @@
 import { describe, expect } from "vitest"
-import { attemptLeaseMs, idempotencyRetentionMs, keyedRetriesMax } from "../../actors/limits.ts"
+import { attemptLeaseMs, failureReportLeaseMs, idempotencyRetentionMs,
+  keyedRetriesMax } from "../../actors/limits.ts"
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
-  ended, faulted, following, nobody, note, notes, one, other, owner, refused, reloaded, removed,
-  retentionMs, retrying, stateOf, table, timerFired, two, uri,
-  where } from "./notification-cells.ts"
+import { absent, addressed, admin, attempted, begun, create, decide, deleting, delivered, depositOf,
+  describing, document, ended, faulted, following, nobody, note, notes, one, other, owner, refused,
+  reloaded, removed, report, reported, reporting, retentionMs, retrying, settled, stateOf, table,
+  timerFired, two, uri, where } from "./notification-cells.ts"
+
+const reportLeaseEndMs = nowMs + failureReportLeaseMs
+
+const text = "A notification was not delivered to https://example.org/…: answered 410."
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
@@ -41,6 +46,9 @@ describe("the notification's table", () => {
     "Absent.Describe": () => expectRefused(decide(absent, describing(owner)), "NotFound"),
     "Absent.Attempted": () =>
       expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
+    "Absent.FailureReportAddressed": () =>
+      expect(effectsOf(decide(absent, addressed))).toBeUndefined(),
+    "Absent.FailureReportSettled": () => expect(effectsOf(decide(absent, settled))).toBeUndefined(),
     "Absent.Retry": () => expectRefused(decide(absent, retrying(owner)), "NotFound"),
     "Absent.FollowUp": () => expectRefused(decide(absent, following(owner)), "NotFound"),
     "Absent.Delete": () => expectRefused(decide(absent, deleting(owner)), "NotFound"),
@@ -82,6 +90,39 @@ describe("the notification's table", () => {
         expect(effectsOf(decide(one, late))).toBeUndefined()
       }
       expect(effectsOf(decide(ended, attempted(delivered, 0, 2)))).toBeUndefined()
+    },
+    "Queued.FailureReportAddressed": () => {
+      const waiting = stateOf(decide(two, reported(), reporting))
+      const first = { ...report, description: `${text} Its page shows all 2 recipients.` }
+      expect(waiting).toMatchObject({ failureReportUntilMs: reportLeaseEndMs })
+      const decision = decide(waiting, addressed, reporting)
+      expect(decision.actions).toEqual([depositOf(first)])
+      expect([decision.durable, decision.timerAtMs]).toEqual([true, nowMs])
+      expect(stateOf(decision).failureReport).toMatchObject({ to: { mailbox: "box" } })
+      // The mailbox stays, whatever the account has chosen since.
+      expect(effectsOf(decide(stateOf(decision), addressed, reporting))).toBeUndefined()
+      expect(effectsOf(decide(ended, addressed, reporting))).toBeUndefined()
+      // After the end, too.
+      const last = stateOf(decide(one, reported(), reporting))
+      const rest = decide(last, addressed, reporting)
+      expect(rest.actions).toEqual([depositOf(report)])
+      expect([rest.timerAtMs, rest.deferUntilMs]).toEqual([nowMs, reportLeaseEndMs])
+    },
+    "Queued.FailureReportSettled": () => {
+      const decision = decide(one, reported(), reporting)
+      expect(decision.actions).toEqual([report, note("failed")])
+      expect([decision.durable, decision.timerAtMs]).toEqual([true, nowMs])
+      expect(decision.deferUntilMs).toBe(reportLeaseEndMs)
+      const waiting = stateOf(decision)
+      expect(effectsOf(decide(waiting, { ...settled, atMs: 1 }, reporting))).toBeUndefined()
+      const done = decide(waiting, settled, reporting)
+      expect(stateOf(done).failureReport).toEqual({ atMs: nowMs })
+      expect(stateOf(done)).not.toHaveProperty("failureReportUntilMs")
+      expect([done.durable, done.timerAtMs]).toEqual([true, nowMs + retentionMs])
+      expect(effectsOf(decide(stateOf(done), settled, reporting))).toBeUndefined()
+      // Before the end, the attempts go on.
+      const open = decide(stateOf(decide(two, reported(), reporting)), settled, reporting)
+      expect([begun(open), open.durable, open.timerAtMs]).toEqual([[], true, nowMs])
     },
     "Queued.Retry": () => {
       const decision = decide(ended, retrying(admin))
@@ -210,6 +251,10 @@ describe("the notification's table", () => {
     },
     "Removed.Attempted": () =>
       expect(effectsOf(decide(removed, attempted(delivered)))).toBeUndefined(),
+    "Removed.FailureReportAddressed": () =>
+      expect(effectsOf(decide(removed, addressed))).toBeUndefined(),
+    "Removed.FailureReportSettled": () =>
+      expect(effectsOf(decide(removed, settled))).toBeUndefined(),
     "Removed.Retry": () => {
       expectRefused(decide(removed, retrying(admin)), "Gone")
       expectGuarded(removed, retrying)

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { array, assert, asyncProperty, constantFrom } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { account, accountKind } from "../../actors/account/actor.ts"
+import { account } from "../../actors/account/actor.ts"
+import { accountKind } from "../../actors/schemas.ts"
 import { type AccountMessage, tokenIdsTable, tokenKey,
   tokensTable } from "../../actors/account/protocol.ts"
 import { auditKind } from "../../actors/audit/index.ts"

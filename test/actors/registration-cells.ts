@@ -1,5 +1,6 @@
 /** A registration and messages to it, for the tests of its table. */
 import { expect } from "vitest"
+import { failureReportsFormat } from "../../actors/failure-reports/report.ts"
 import { registrationLeaseMs } from "../../actors/limits.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
 import { registrationTable } from "../../actors/registration/decide.ts"
@@ -128,6 +129,17 @@ export const tested: Variant<RegistrationMessage, "Tested"> = {
   outcome: { _tag: "Delivered", code: 204 },
   durationMs: 12
 }
+/** Every node knows failure reports. */
+export const reporting = { format: failureReportsFormat }
+export const addressed: RegistrationMessage = {
+  _tag: "FailureReportAddressed",
+  atMs: nowMs,
+  to: { account: "alice", mailbox: "box" }
+}
+export const settled: Variant<RegistrationMessage, "FailureReportSettled"> = {
+  _tag: "FailureReportSettled",
+  atMs: nowMs
+}
 export const skipped: Variant<RegistrationMessage, "Skipped"> = {
   _tag: "Skipped",
   untilMs: leaseEndMs,
@@ -196,3 +208,20 @@ export const expectBegun = (decision: Decided, ...actions: ReadonlyArray<unknown
 
 export const expectNothing = (decision: Decided): void =>
   expect(effectsOf(decision)).toBeUndefined()
+
+/** A browser whose push service rejects the push that runs, and the report of that. */
+export const rejecting: Registered = { ...pushing, form: "webpush" }
+export const rejected: DeliveryOutcome = {
+  _tag: "PermanentFailure",
+  code: 403,
+  problem: "answered 403"
+}
+export const report = {
+  _tag: "ReportFailure",
+  cause: "registration",
+  atMs: nowMs,
+  description: `Pushes to http://example.org/… are suspended: answered 403, since ${
+    new Date(nowMs).toISOString()
+  }. Nothing is pushed there before the registration is resumed, or its subscriber renews it.`,
+  isOverdue: false
+} satisfies RegistrationAction

@@ -1,6 +1,7 @@
 import { type Arbitrary, array, assert, boolean, constant, constantFrom, integer, oneof, property,
   record } from "fast-check"
 import { describe, expect, it } from "vitest"
+import { failureReportsFormat } from "../../actors/failure-reports/report.ts"
 import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notificationDocuments } from "../../http/documents.ts"
@@ -61,6 +62,7 @@ const away = ({ untilMs }: { readonly untilMs: number }): RegistrationMessage =>
 })
 
 const callback = "http://example.org/hook"
+const reportsTo = { account: "alice", mailbox: "box" }
 const batchItems = 3
 const cursor = 2
 const nobody: Outbound = {
@@ -95,7 +97,9 @@ class World {
       vapid: testVapid,
       schedule: [0, 5_000],
       random: () => 0.5
-    })
+    }),
+    undefined,
+    failureReportsFormat
   )
 
   constructor() {
@@ -179,6 +183,13 @@ class World {
         if (as === "delivered" && from === this.acknowledged) this.acknowledged = upTo
         return this.send({ _tag: "Pushed", callback, from, upTo, outcome, random: 0.5 })
       }
+      case "ReportFailure": {
+        const { atMs, to } = action
+        if (as === "lost") return
+        return to === undefined && as === "delivered"
+          ? this.send({ _tag: "FailureReportAddressed", atMs, to: reportsTo })
+          : this.send({ _tag: "FailureReportSettled", atMs })
+      }
     }
   }
 
@@ -226,8 +237,11 @@ class World {
       while (this.running.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
       this.run({ _tag: "Pass", ms: 10 })
       if (this.running.length > 0) continue
-      const { timerAtMs } = this.actor
-      if (timerAtMs === null) return
+      const { state, timerAtMs } = this.actor
+      if (timerAtMs === null) {
+        // No report waits.
+        return expect(state).not.toHaveProperty("failureReport.description")
+      }
       this.run({ _tag: "Pass", ms: registrationLeaseMs })
     }
     throw new Error("it does not come to rest")

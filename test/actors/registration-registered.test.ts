@@ -3,11 +3,12 @@ import { failingMaxMs, registeringMaxMs, registrationLeaseMs, secretOverlapMs, t
   unavailableRetryMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
-  detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
-  leaseEndMs, look, looking, pause, paused, push, pushed, pushing, refused, type Registered, remove,
-  revoked, rotate, skipped, subscribed, suspended, table, tested, testIt, timerFired, toPush,
-  unsubscribe, unverified, update, verified, verify, verifying } from "./registration-cells.ts"
+import { absent, active, addressed, asked, away, callback, create, decide, deferred, delivered,
+  describeIt, detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found,
+  hubCreate, leaseEndMs, look, looking, pause, paused, push, pushed, pushing, refused,
+  type Registered, rejected, rejecting, remove, report, reporting, revoked, rotate, settled,
+  skipped, subscribed, suspended, table, tested, testIt, timerFired, toPush, unsubscribe,
+  unverified, update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -400,6 +401,29 @@ describe("a registration", () => {
       expectEnd(decide(pushing, pushed({ _tag: "PermanentFailure", code: 410, problem: "gone" })))
       const last: Registered = { ...pushing, mailboxGone: true }
       for (const outcome of [delivered, refused]) expectEnd(decide(last, pushed(outcome)))
+    },
+    "Registered.FailureReportAddressed": () => {
+      const waiting = decide(rejecting, pushed(rejected), reporting).nextState ?? absent
+      const decision = decide(waiting, addressed, reporting)
+      const to = { account: "alice", mailbox: "box" }
+      expectBegun(decision, { ...report, to })
+      const next = decision.nextState ?? absent
+      expect(next).toMatchObject({ failureReport: { atMs: nowMs, to }, status: "suspended" })
+      // The mailbox stays, whatever the account has chosen since.
+      expectNothing(decide(next, addressed, reporting))
+      expectNothing(decide(active, addressed, reporting))
+    },
+    "Registered.FailureReportSettled": () => {
+      const decision = decide(rejecting, pushed(rejected), reporting)
+      expectBegun(decision, report)
+      const waiting = decision.nextState ?? absent
+      expectNothing(decide(waiting, { ...settled, atMs: nowMs - 1 }, reporting))
+      const done = decide(waiting, settled, reporting)
+      expect(done.nextState).toMatchObject({ status: "suspended", failureReport: { atMs: nowMs } })
+      expect(done.nextState).not.toHaveProperty("failureReport.description")
+      expect(done.nextState).not.toHaveProperty("failureReportUntilMs")
+      expect([done.durable, done.timerAtMs, done.actions]).toEqual([true, null, undefined])
+      expectNothing(decide(done.nextState ?? absent, settled, reporting))
     },
     "Registered.Skipped": () => {
       const decision = decide({ ...pushing, tries: 2, failingSinceMs: 1 }, skipped)

@@ -1,9 +1,9 @@
 import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
-import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
+import { absent, addressed, away, callback, create, decide, delivered, describeIt, detach, detached,
   expectBegun, expectNothing, found, hubCreate, pause, pushed, remove, removed, revoked, rotate,
-  skipped, table, tested, testIt, timerFired, unsubscribe, update, verified, verify,
+  settled, skipped, table, tested, testIt, timerFired, unsubscribe, update, verified, verify,
   verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
@@ -35,6 +35,8 @@ const none = (state: RegistrationState, reason: string) => ({
   Checked: () => expectNothing(decide(state, found(8))),
   Pushed: () => expectNothing(decide(state, pushed(delivered))),
   Tested: () => expectNothing(decide(state, tested)),
+  FailureReportAddressed: () => expectNothing(decide(state, addressed)),
+  FailureReportSettled: () => expectNothing(decide(state, settled)),
   Skipped: () => expectNothing(decide(state, skipped)),
   Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ timerAtMs: null }),
   Revoked: () => expectNothing(decide(state, revoked)),
@@ -58,6 +60,8 @@ describe("a registration that is not there", () => {
     "Absent.Checked": whenAbsent.Checked,
     "Absent.Pushed": whenAbsent.Pushed,
     "Absent.Tested": whenAbsent.Tested,
+    "Absent.FailureReportAddressed": whenAbsent.FailureReportAddressed,
+    "Absent.FailureReportSettled": whenAbsent.FailureReportSettled,
     "Absent.Skipped": whenAbsent.Skipped,
     "Absent.Detached": whenAbsent.Detached,
     "Absent.Revoked": whenAbsent.Revoked,
@@ -76,6 +80,8 @@ describe("a registration that is not there", () => {
     "Removed.Checked": whenRemoved.Checked,
     "Removed.Pushed": whenRemoved.Pushed,
     "Removed.Tested": whenRemoved.Tested,
+    "Removed.FailureReportAddressed": whenRemoved.FailureReportAddressed,
+    "Removed.FailureReportSettled": whenRemoved.FailureReportSettled,
     "Removed.Skipped": whenRemoved.Skipped,
     "Removed.Detached": whenRemoved.Detached,
     "Removed.Revoked": whenRemoved.Revoked,

@@ -249,3 +249,18 @@ it("reports what an account may not do", async () => {
   )
   expect(refused instanceof Unauthenticated || refused instanceof Forbidden).toBe(true)
 })
+
+it("chooses the mailbox that receives failure reports", async () => {
+  await admin.openMailbox({ name: "reports" })
+  const chosen = async () => {
+    const { text } = await admin.request({ method: "GET", uri: "/accounts/admin" })
+    const found = /<failure-reports>([^<]*)|"failure-reports":"([^"]*)/.exec(text)
+    return found?.slice(1).join("")
+  }
+  await admin.accounts.chooseReportsMailbox("admin", "reports")
+  expect(await chosen()).toBe("reports")
+  await admin.accounts.chooseReportsMailbox("admin")
+  expect(await chosen()).toBeUndefined()
+  expect(await rejection(admin.accounts.chooseReportsMailbox("admin", "not-there")))
+    .toBeInstanceOf(Unprocessable)
+})

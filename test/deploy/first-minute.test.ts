@@ -44,6 +44,9 @@ describe("the first start", () => {
     expect([read, page]).toEqual([`curl -u "admin:$ADMIN_TOKEN" ${inbox}`, inbox])
     expect(typed(read)).toContain(`<mailbox href="${inbox}"`)
     expect((await send(url, "/mailboxes/inbox", { headers: asHtml })).status).toBe(200)
+    // It receives failure reports.
+    const { text } = await send(url, "/accounts/admin", { headers: asAdmin })
+    expect(text).toContain("<failure-reports>inbox</failure-reports>")
   })
 
   it("leaves the name of the unused mailbox to admins, and to no other account", async () => {

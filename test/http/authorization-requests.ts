@@ -46,6 +46,8 @@ const plain = { type: "text/plain", body: "Hello!" }
 
 /** The bodies of requests, by their operations. */
 const bodies: Readonly<Record<string, Sending>> = {
+  "PUT /accounts/{account}": { body: "<account/>" },
+  "POST /accounts/{account}": { type: form, body: "method=put" },
   "POST /accounts/{account}/token": { body: "<token scope=\"admin\"/>" },
   "POST /accounts/{account}/browser-sessions": removal,
   "POST /accounts/{account}/browser-sessions/{browserSession}": removal,

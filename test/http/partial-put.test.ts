@@ -58,6 +58,11 @@ const puts: Readonly<
     const path = read.replace(/\/notifications\/.*/, "/read")
     return { path, read, body: "<read><time>2100-01-01T00:00:00Z</time></read>" }
   },
+  "/accounts/{account}": async () => {
+    await created("/mailboxes", "<mailbox><name>reports</name></mailbox>")
+    const body = "<account><failure-reports>reports</failure-reports></account>"
+    return { path: "/accounts/admin", body }
+  },
   "/mailboxes/{mailbox}/registrations/{registration}": async () => {
     const mailbox = await created("/mailboxes", "<mailbox><name>watched</name></mailbox>")
     const body = `<registration><callback>${receiver.origin}/hook</callback></registration>`

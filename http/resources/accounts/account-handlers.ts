@@ -1,9 +1,10 @@
 /** Handlers of accounts and their tokens (protocol §4). */
 import { Effect } from "effect"
-import { type AccountMessage, type AccountReply, type TokenRights, type TokenView,
+import { type AccountMessage, type AccountReply, type AccountView, type TokenRights, type TokenView,
   tooManyTokens } from "../../../actors/account/index.ts"
-import { accountTokensMax } from "../../../actors/index.ts"
-import { isRefusal, type Refusal } from "../../../runtime/index.ts"
+import { accountTokensMax, failureReportsFormat, mailboxKind } from "../../../actors/index.ts"
+import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
+import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { areWithin, isSlug, makeToken, scopeWords,
   secretHash } from "../../auth/credentials/index.ts"
@@ -11,13 +12,14 @@ import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/in
 import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
-  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, nextLink, noStore,
-  readPageRequest, readQuery, refusalError, type Service,
+  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm,
+  nextLink, noStore, readFormMethod, readInput, readPageRequest, readQuery, refusalError,
+  type RequestInput, requireFormat, seeOther, type Service, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
-import { type AccountInput, readAccountInput, readTokenInput,
+import { type AccountInput, readAccountInput, readTokenInput, reportsMailboxIn,
   type TokenInput } from "./account-input.ts"
 import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensPath,
   tokensView, tokenView } from "./account-views.ts"
@@ -235,6 +237,77 @@ export const deleteAccount = defineHandler(function*(service, call) {
   } as const
   yield* audited(service, call, operation, removal)
   return emptyAnswer(isOwnedToo ? 202 : 204)
+})
+
+/** 422 for a mailbox that is not the account's. */
+const requireOwnMailbox = Effect.fnUntraced(function*(
+  service: Service,
+  { name: account }: AccountRef,
+  name: string | undefined
+): Effect.fn.Return<void, HandlerFailure> {
+  if (name === undefined) return
+  const message: MailboxMessage = { _tag: "Describe", reader: { account } }
+  const reply = isSlug(name)
+    ? yield* askOrRefusal<MailboxReply>(service, address(mailboxKind, name), message)
+    : undefined
+  const isOwn = reply !== undefined && !isRefusal(reply) && reply._tag === "Described" &&
+    reply.view.owner === account
+  if (!isOwn) {
+    return yield* unprocessable(
+      `failure-reports must name a mailbox of ${account}, and this is none: create it first`
+    )
+  }
+})
+
+/** Chooses the mailbox that receives an account's failure reports, or none; returns the account. */
+const changeReportsMailbox = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef,
+  input: RequestInput
+): Effect.fn.Return<AccountView, HandlerFailure> {
+  const mailbox = reportsMailboxIn(input)
+  const view = (account: AccountView) => accountView(service, account)
+  const version = Effect.andThen(
+    expectedAccount(service, call, ref, view),
+    Effect.map(describeAccount(service, ref), (account) => account.version)
+  )
+  const message: AccountMessage = {
+    _tag: "ChooseReportsMailbox",
+    caller: callerOf(ref.caller),
+    ...mailbox === undefined ? {} : { mailbox }
+  }
+  const change = failRefused(changeOnce(
+    service,
+    call,
+    version,
+    (expected) => askOrRefusal<AccountReply>(service, ref.to, { ...message, ...expected })
+  ))
+  const allowed = Effect.andThen(
+    requireFormat(service, failureReportsFormat),
+    requireOwnMailbox(service, ref, mailbox)
+  )
+  const target = accountPath(ref.name)
+  yield* auditedOf(service, call, ref, "account.change", target, allowed, change)
+  return yield* describeAccount(service, ref)
+})
+
+/** PUT: the settings of an account, which are the mailbox for its failure reports. */
+export const putAccount = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const input = yield* readInput(call, "account")
+  const account = yield* changeReportsMailbox(service, call, ref, input)
+  return viewAnswer(accountView(service, account), { headers: noStore })
+})
+
+/** PUT from the form of an account's page. */
+export const postAccountForm = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const { input } = yield* readFormMethod(call, "account", ["put"])
+  const account = yield* changeReportsMailbox(service, call, ref, input)
+  return isPageForm(call.request)
+    ? seeOther(service, accountPath(ref.name))
+    : viewAnswer(accountView(service, account), { headers: noStore })
 })
 
 /* Tokens. */

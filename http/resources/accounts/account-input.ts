@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Role, TokenRights } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
 import { isSlug, parseScopes } from "../../auth/credentials/index.ts"
-import { childrenOf, isText, textOf } from "../../formats/xml/index.ts"
+import { childrenOf, childText, isText, textOf } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
 import { type Call, type HttpError, readInput, type RequestInput,
   unprocessable } from "../../pipeline/index.ts"
@@ -43,6 +43,14 @@ export const readAccountInput = Effect.fnUntraced(
       : yield* unprocessable(`the roles are ${roles.join(", ")}`)
   }
 )
+
+/** The name of the mailbox for failure reports in a document or form; undefined for none. */
+export const reportsMailboxIn = (input: RequestInput): string | undefined => {
+  const text = input._tag === "Form"
+    ? input.fields.get("failure-reports")
+    : childText(input.root, "failure-reports")
+  return text?.trim() || undefined
+}
 
 /** A new token. */
 export interface TokenInput extends TokenRights {

@@ -1,13 +1,13 @@
 /** The operations of accounts and their tokens (protocol §4). */
 import { Role } from "../../../actors/account/index.ts"
-import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
-  oneOf, pagingParameters, ref, rootElement, slug, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formRequestBody,
+  formSchema, ignored, list, object, oneOf, pagingParameters, ref, rootElement, seeOtherResponse,
+  slug, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
-  postAccounts, postToken } from "./account-handlers.ts"
+  postAccountForm, postAccounts, postToken, putAccount } from "./account-handlers.ts"
 import { expirySchema, formScopeSchema, scopeSchema, tokenNameSchema } from "./account-schemas.ts"
-import { accountForm, tokenForm } from "./account-views.ts"
+import { accountForm, reportsForm, tokenForm } from "./account-views.ts"
 
 const role = oneOf(...Role.literals)
 
@@ -24,17 +24,32 @@ const token = {
   ...elementText("The token itself, in the one answer to the request that made it.")
 }
 
+/** What only answers show of an account, beside its tokens. */
+const shown = {
+  ...attributes({ href: uri, created: dateTime }),
+  name: text,
+  role: list(role)
+}
+
+const failureReports = {
+  ...slug,
+  description: "The account's mailbox that receives its failure reports; left out for none."
+}
+
 export const accountResource: ResourceDefinition = {
   tag: "accounts",
   about: "Accounts, their roles and their tokens.",
   isGuarded: true,
   schemas: {
     Account: rootElement("account", {
-      ...attributes({ href: uri, created: dateTime }),
-      name: text,
-      role: list(role),
-      token: list(ref("Token"))
+      ...shown,
+      token: list(ref("Token")),
+      "failure-reports": failureReports
     }, ["href", "created", "name"]),
+    ChangedAccount: rootElement("account", {
+      ...ignored({ ...shown, token: list(object(ignored(token))) }),
+      "failure-reports": failureReports
+    }),
     Accounts: rootElement("accounts", { account: list(ref("Account")) }, ["account"]),
     NewAccount: rootElement("account", { name: slug, role: { anyOf: [role, list(role)] } }, [
       "name"
@@ -82,6 +97,36 @@ export const accountResource: ResourceDefinition = {
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Account", "The account") }
+    },
+    "PUT /accounts/{account}": {
+      handle: putAccount,
+      id: "changeAccount",
+      summary: "Chooses the mailbox that receives failure reports, or none",
+      needs: "role",
+      scopes: ["admin"],
+      body: documentRequestBody("ChangedAccount"),
+      problems: ["conflict"],
+      responses: { 200: viewResponse("Account", "The changed account") }
+    },
+    "POST /accounts/{account}": {
+      handle: postAccountForm,
+      form: ({ parameters }, fields) =>
+        reportsForm(parameters.get("account"), fields.get("failure-reports")),
+      id: "changeAccountByForm",
+      summary: "Chooses the mailbox that receives failure reports, for a page's form",
+      needs: "role",
+      scopes: ["admin"],
+      body: formRequestBody(
+        formSchema({
+          method: oneOf("put"),
+          "failure-reports": { anyOf: [oneOf(""), slug] }
+        }, ["method"])
+      ),
+      problems: ["precondition-failed"],
+      responses: {
+        200: withoutHtml(viewResponse("Account", "The changed account")),
+        303: seeOtherResponse
+      }
     },
     "DELETE /accounts/{account}": {
       handle: deleteAccount,

@@ -2,10 +2,10 @@
 import { type AccountView, Role, TokenScope,
   type TokenView } from "../../../actors/account/index.ts"
 import { scopeWords } from "../../auth/credentials/index.ts"
-import { type Control, type Html, html, type HtmlForm, link, type PageLink, renderForm, secretsOnce,
-  table, timeAt } from "../../formats/html/index.ts"
+import { type Control, type Html, html, type HtmlForm, link, methodControl, type PageLink,
+  renderForm, secretsOnce, table, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 
@@ -50,6 +50,7 @@ export const accountElement = (
       created: isoTime(account.createdAtMs)
     },
     element("name", {}, account.name),
+    optionalElement("failure-reports", account.failureReports),
     ...account.roles.map((role) => element("role", {}, role)),
     ...account.tokens.map(({ usedAtMs: _usedAtMs, ...token }) =>
       tokenElement(
@@ -115,6 +116,25 @@ export const tokenForm = (name: string): HtmlForm => ({
   submit: "Create a token"
 })
 
+/** The form that chooses the mailbox for the failure reports of an account. */
+export const reportsForm = (name: string, value = ""): HtmlForm => ({
+  id: "failure-reports",
+  action: accountPath(name),
+  legend: "Failure reports",
+  controls: [
+    methodControl("put"),
+    {
+      name: "failure-reports",
+      label: "Mailbox",
+      maxlength: slugCharsMax,
+      value,
+      hint: "A mailbox of this account. It gets a report when pushes are suspended, or when a " +
+        "notification could not be delivered. Empty: no reports."
+    }
+  ],
+  submit: "Change"
+})
+
 const tokenTable = (name: string, tokens: ReadonlyArray<TokenView>): Html =>
   table(
     "Tokens",
@@ -135,7 +155,12 @@ const rolesOf = ({ roles: names }: AccountView): string =>
 
 const accountPage = (account: AccountView): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
-<dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd></dl>
+<dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd>
+<dt>Failure reports</dt><dd>${
+    account.failureReports === undefined
+      ? "to no mailbox"
+      : html`to ${link(`/mailboxes/${account.failureReports}`, account.failureReports)}`
+  }</dd></dl>
 <h2>Tokens</h2>
 ${tokenTable(account.name, account.tokens)}`
 
@@ -156,7 +181,9 @@ export const accountView = (service: Service, account: AccountView): ResourceVie
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
   body: () => accountPage(account),
-  forms: renderForm(tokenForm(account.name)),
+  forms: html`${renderForm(tokenForm(account.name))}${
+    renderForm(reportsForm(account.name, account.failureReports))
+  }`,
   links: [
     collectionLink,
     { rel: "related", href: tokensPath(account.name), title: "Its tokens" },

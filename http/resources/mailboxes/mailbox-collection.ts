@@ -2,21 +2,22 @@
  * Handlers for owners (protocol §1.2): creating a mailbox (A9), the list of the caller's
  * mailboxes, settings, secrets, and the end of a mailbox (A10).
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
   type MailboxView } from "../../../actors/mailbox/index.ts"
-import { signingSecretOf } from "../../../actors/index.ts"
-import { isRefusal } from "../../../runtime/index.ts"
+import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
+import { accountKind, failureReportsFormat, signingSecretOf } from "../../../actors/index.ts"
+import { address, isRefusal } from "../../../runtime/index.ts"
 import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax, webhookSecretCharsMax,
   webhookSecretCharsMin } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
-  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace, noStore,
-  preconditionsHold, readerHeaders, readInput, readPageRequest, refusalError, type Service,
-  unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, conditionFailed, defineHandler,
+  emptyAnswer, entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError,
+  inPlace, noStore, preconditionsHold, readerHeaders, readInput, readPageRequest, refusalError,
+  type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
@@ -163,6 +164,26 @@ export interface FirstMailbox {
   readonly sharedHref: string
 }
 
+/** Lets a mailbox receive the failure reports of its owner; logs it if that is not certain. */
+const chooseForReports = Effect.fnUntraced(function*(
+  service: Service,
+  owner: string,
+  mailbox: string
+): Effect.fn.Return<void> {
+  const caller = { account: owner, admin: false }
+  const message: AccountMessage = { _tag: "ChooseReportsMailbox", caller, mailbox }
+  const isChosen = (yield* awaitFormat(service, failureReportsFormat)) &&
+    (yield* Effect.map(
+      Effect.option(askOrRefusal<AccountReply>(service, address(accountKind, owner), message)),
+      (reply) => Option.isSome(reply) && !isRefusal(reply.value)
+    ))
+  if (isChosen) return
+  yield* Effect.logWarning(
+    `the mailbox ${mailbox} may not receive the failure reports of ${owner}: look at ` +
+      `/accounts/${owner}, and choose it there`
+  )
+})
+
 /**
  * Opens the mailbox `inbox` of an account, at the first start of a service. Until somebody has used
  * it, that account or an admin may create a mailbox in its place. Undefined if the name is taken.
@@ -178,7 +199,9 @@ export const openFirstMailbox = Effect.fnUntraced(function*(
   const requestId = firstStartRequestId
   const message: MailboxMessage = { _tag: "Create", requestId, owner, settings, ...hashes }
   const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
-  return isRefusal(reply) ? undefined : { href: mailbox.href, sharedHref }
+  if (isRefusal(reply)) return undefined
+  yield* chooseForReports(service, owner, mailbox.name)
+  return { href: mailbox.href, sharedHref }
 })
 
 /** Selects the names of existing mailboxes that the account owns. */

@@ -95,6 +95,11 @@ const accounts: ReadonlyArray<Call> = [
   }),
   call("GET /accounts", 200),
   call("GET /accounts/{account}", 200, { path: account }),
+  call("PUT /accounts/{account}", 200, { path: account, body: {} }),
+  call("POST /accounts/{account}", 200, {
+    path: account,
+    body: { method: "put", "failure-reports": "" }
+  }),
   call("POST /accounts/{account}/token", 201, {
     path: account,
     body: { name: "laptop", expires: "P30D" },

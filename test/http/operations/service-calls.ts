@@ -37,6 +37,10 @@ export const askAccounts = async ({ asks, send, service }: OperationCalls): Prom
   const path = located(service, made)
   await asks("GET /accounts", { path: "/accounts?limit=1000" })
   await asks("GET /accounts/{account}", { path })
+  // It owns no mailbox.
+  await asks("PUT /accounts/{account}", { path, root: "account", json: () => ({}) })
+  const form = () => ({ method: "put", "failure-reports": "" })
+  await asks("POST /accounts/{account}", { path, form })
   const token = located(
     service,
     await asks("POST /accounts/{account}/token", {

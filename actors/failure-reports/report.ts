@@ -1,0 +1,135 @@
+/**
+ * A failure report in the state of the actor that reports, and the next step of its deposit. It is
+ * stored with its cause, and waits there until its deposit is settled, so that a crash loses none.
+ * Pure.
+ */
+import { Schema } from "effect"
+import { failureReportGiveUpMs, failureReportIntervalMs, failureReportLeaseMs,
+  failureReportRetryMaxMs } from "../limits.ts"
+import { parseUrl } from "../parse-url.ts"
+import { Count } from "../schemas.ts"
+
+/**
+ * The format of the cluster from which on failures are reported. An older node neither knows the
+ * messages nor begins the deposit of a report that waits.
+ */
+export const failureReportsFormat = 2
+
+/** Where a report goes: the account, and the mailbox that it had chosen when it was asked. */
+const FailureReportTo = Schema.Struct({ account: Schema.String, mailbox: Schema.String })
+
+export type FailureReportTo = typeof FailureReportTo.Type
+
+/** The last report of an actor. It waits for its deposit as long as it has a description. */
+export const FailureReport = Schema.Struct({
+  /** When its cause was stored: identifies it among the reports of its actor. */
+  atMs: Count,
+  description: Schema.optionalKey(Schema.String),
+  /** Left out until the account has been asked. It stays, so that no other mailbox gets it too. */
+  to: Schema.optionalKey(FailureReportTo)
+})
+
+export type FailureReport = typeof FailureReport.Type
+
+/** A result of {@link ReportFailure}: the account has chosen this mailbox. The deposit follows. */
+export const FailureReportAddressed = Schema.TaggedStruct("FailureReportAddressed", {
+  atMs: Count,
+  to: FailureReportTo
+})
+
+/** The other result: the report is deposited, or never will be. */
+export const FailureReportSettled = Schema.TaggedStruct("FailureReportSettled", { atMs: Count })
+
+export type FailureReportProgress =
+  | typeof FailureReportAddressed.Type
+  | typeof FailureReportSettled.Type
+
+/** The action that makes the next step of a report. Its result is {@link FailureReportProgress}. */
+export interface ReportFailure {
+  readonly _tag: "ReportFailure"
+  readonly atMs: number
+  readonly description: string
+  readonly to?: FailureReportTo
+  /** It has waited for too long: it is not deposited. */
+  readonly isOverdue: boolean
+}
+
+/** What an actor keeps of its report. */
+interface FailureReporting {
+  readonly failureReport?: FailureReport
+  /** Not stored: a step is under way, which counts as lost after this time. */
+  readonly failureReportUntilMs?: number
+}
+
+/** The part of a callback or recipient that readers of another mailbox may see, without a path. */
+export const originOf = (uri: string): string => {
+  const origin = parseUrl(uri)?.origin ?? "null"
+  return origin === "null" ? "another service" : `${origin}/…`
+}
+
+/** Whether an actor may report a failure: one that may fail over and over reports once a day. */
+export const mayReportAgain = (
+  { failureReport }: FailureReporting,
+  nowMs: number
+): boolean =>
+  // The clock may have been set back.
+  failureReport === undefined || Math.abs(nowMs - failureReport.atMs) >= failureReportIntervalMs
+
+/** A report that waits for its deposit. */
+type WaitingReport = FailureReport & { readonly description: string }
+
+/** Whether the report of an actor waits for its deposit. */
+export const isReportWaiting = ({ failureReport }: FailureReporting): boolean =>
+  isWaiting(failureReport)
+
+const isWaiting = (report: FailureReport | undefined): report is WaitingReport =>
+  report?.description !== undefined
+
+/** The state without a step under way. */
+const withoutStep = <State extends FailureReporting>(state: State): State => {
+  const { failureReportUntilMs: _, ...others } = state
+  // Only this optional property is missing.
+  return others as unknown as State
+}
+
+/** The state whose report does not wait any more. Its time stays, for {@link mayReportAgain}. */
+export const withoutWaitingReport = <State extends FailureReporting>(state: State): State => {
+  const { failureReport }: FailureReporting = state
+  return isWaiting(failureReport)
+    ? withoutStep({ ...state, failureReport: { atMs: failureReport.atMs } })
+    : state
+}
+
+/** The state after the result of a step; undefined if the result is late or repeated. */
+export const afterReportStep = <State extends FailureReporting>(
+  state: State,
+  progress: FailureReportProgress
+): State | undefined => {
+  const { failureReport }: FailureReporting = state
+  if (!isWaiting(failureReport) || failureReport.atMs !== progress.atMs) return undefined
+  if (progress._tag === "FailureReportSettled") return withoutWaitingReport(state)
+  return failureReport.to === undefined
+    ? withoutStep({ ...state, failureReport: { ...failureReport, to: progress.to } })
+    : undefined
+}
+
+/**
+ * Begins the next step of a report that waits, unless one is under way. A lost or failed step is
+ * repeated after as long as the report has waited, so that the pauses double.
+ */
+export const beginReportStep = <State extends FailureReporting>(
+  state: State,
+  nowMs: number,
+  actions: { readonly push: (action: ReportFailure) => unknown }
+): State => {
+  const { failureReport, failureReportUntilMs = 0 }: FailureReporting = state
+  if (!isWaiting(failureReport) || failureReportUntilMs > nowMs) return state
+  const ageMs = nowMs - failureReport.atMs
+  actions.push({
+    _tag: "ReportFailure",
+    ...failureReport,
+    isOverdue: ageMs >= failureReportGiveUpMs
+  })
+  const pauseMs = Math.min(Math.max(ageMs, failureReportLeaseMs), failureReportRetryMaxMs)
+  return { ...state, failureReportUntilMs: nowMs + pauseMs }
+}

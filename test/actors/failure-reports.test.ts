@@ -1,0 +1,191 @@
+/** The steps of a failure report: where it goes, what it says, and when it is settled. */
+import { Effect, Logger, ManagedRuntime } from "effect"
+import { TestClock } from "effect/testing"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { ReportsLookup } from "../../actors/failure-reports/account-lookup.ts"
+import { reportFailure } from "../../actors/failure-reports/deposit.ts"
+import { originOf } from "../../actors/failure-reports/report.ts"
+import { failureReportCharsMax, reportsLookupFreshMs } from "../../actors/limits.ts"
+import { type Address, type AskFailure, AskTimeout, type Peers } from "../../runtime/index.ts"
+
+interface Asked {
+  readonly to: Address
+  readonly message: { readonly _tag: string; readonly fragment?: string }
+}
+
+/** Actors with these replies, in the order of the messages; a missing one is a failure. */
+const peersWith = (...replies: ReadonlyArray<unknown>) => {
+  const asked: Array<Asked> = []
+  const peers: Peers = {
+    read: () => Effect.never,
+    ask: (to, message) => {
+      // The kinds have their own protocols.
+      asked.push({ to, message: message as Asked["message"] })
+      const reply = replies[asked.length - 1]
+      const failure: AskFailure = new AskTimeout({ key: "mailbox/box", deadlineMs: 1 })
+      return reply === undefined ? Effect.fail(failure) : Effect.succeed(reply)
+    }
+  }
+  return { asked, peers }
+}
+
+const refusal = (reason: string) => ({ _tag: "Refused", reason })
+
+const account = (failureReports?: string) => ({ _tag: "Described", view: { failureReports } })
+const mailbox = { _tag: "Described", view: { owner: "alice" } }
+const admitted = { _tag: "FailureReportAdmitted", isLast: false }
+const deposited = { _tag: "Deposited", n: 1, repeated: false }
+
+const to = { account: "alice", mailbox: "box" }
+const action = {
+  _tag: "ReportFailure",
+  atMs: 5,
+  description: "Pushes fail: <a & b>\u0001",
+  isOverdue: false
+} as const
+const failure = {
+  actorId: "alice=r",
+  action,
+  cause: "registration",
+  account: Effect.succeed("alice"),
+  url: "http://own.test/mailboxes/alice/registrations/r"
+} as const
+const addressed = { ...failure, action: { ...action, to } }
+
+const settled = { _tag: "FailureReportSettled", atMs: 5 }
+
+/** Makes a step with these replies; what came of it, and what was asked and logged. */
+const step = async (
+  reported: Parameters<typeof reportFailure>[1],
+  ...replies: ReadonlyArray<unknown>
+) => {
+  const { asked, peers } = peersWith(...replies)
+  const logged: Array<string> = []
+  const logger = Logger.make(({ message }) => void logged.push(String(message)))
+  const outcome = await Effect.runPromise(
+    reportFailure(peers, reported).pipe(Effect.provide(Logger.layer([logger])))
+  )
+  return { asked, logged, outcome }
+}
+
+describe("a failure report", () => {
+  it("goes to the mailbox that its account has chosen", async () => {
+    const { asked, outcome } = await step(failure, account("box"))
+    expect(outcome).toEqual({ _tag: "FailureReportAddressed", atMs: 5, to })
+    expect(asked).toEqual([{
+      to: { kind: "account", id: "alice" },
+      message: { _tag: "Describe", caller: { account: "alice", admin: false } }
+    }])
+  })
+
+  it("is deposited there, the same each time", async () => {
+    const { asked, logged, outcome } = await step(addressed, mailbox, admitted, deposited)
+    expect([outcome, logged]).toEqual([settled, []])
+    const [describe, admit, deposit] = asked
+    expect(describe?.to).toEqual({ kind: "mailbox", id: "box" })
+    expect(admit).toEqual({
+      to: { kind: "account", id: "alice" },
+      message: { _tag: "AdmitFailureReport", id: "alice=r 5", cause: "registration" }
+    })
+    expect(deposit?.to).toEqual({ kind: "mailbox", id: "box" })
+    expect(deposit?.message).toMatchObject({
+      _tag: "Deposit",
+      account: "alice",
+      fragment: "<item><description>Pushes fail: &lt;a &amp; b&gt; </description>" +
+        `<url>${failure.url}</url></item>`
+    })
+    const again = await step(addressed, mailbox, admitted, { ...deposited, repeated: true })
+    expect([again.outcome, again.asked]).toEqual([settled, asked])
+  })
+
+  it("is short, and says when there is no room for another one", async () => {
+    const long = { ...action, to, description: "x".repeat(2 * failureReportCharsMax) }
+    const { asked } = await step(
+      { ...failure, action: long },
+      mailbox,
+      { ...admitted, isLast: true },
+      deposited
+    )
+    const fragment = String(asked[2]?.message.fragment)
+    expect(fragment).toContain("There may be more failures of this kind")
+    expect(/x+/.exec(fragment)?.[0]).toHaveLength(failureReportCharsMax)
+  })
+
+  it("is settled in silence without a mailbox or an account, or beyond its share", async () => {
+    const unwanted = await step(failure, account())
+    const ofNobody = await step({ ...failure, account: Effect.succeed(undefined) })
+    const beyond = await step(addressed, mailbox, { _tag: "FailureReportRejected" })
+    expect(beyond.asked).toHaveLength(2)
+    for (const { logged, outcome } of [unwanted, ofNobody, beyond]) {
+      expect([outcome, logged]).toEqual([settled, []])
+    }
+  })
+
+  it.each<[string, typeof failure | typeof addressed, ReadonlyArray<unknown>, string]>([
+    ["whose account was removed", failure, [refusal("Gone")], "alice"],
+    ["whose account was removed since", addressed, [mailbox, refusal("Gone")], "admit"],
+    ["whose mailbox was removed", addressed, [refusal("Gone")], "box"],
+    ["whose mailbox is now of another account", addressed, [{
+      _tag: "Described",
+      view: { owner: "bob" }
+    }], "not one of alice"],
+    ["whose mailbox is full", addressed, [mailbox, admitted, refusal("Full")], "Full"]
+  ])("%s is dropped, and the log has the reason", async (_, reported, replies, reason) => {
+    const { asked, logged, outcome } = await step(reported, ...replies)
+    expect(outcome).toEqual(settled)
+    expect(logged).toEqual([expect.stringContaining(reason)])
+    expect(logged[0]).toContain(failure.url)
+    // No admission is spent on a mailbox that takes nothing.
+    expect(asked).toHaveLength(replies.length)
+  })
+
+  it("that has waited for a day is dropped without another attempt", async () => {
+    const { asked, logged, outcome } = await step({
+      ...addressed,
+      action: { ...addressed.action, isOverdue: true }
+    })
+    expect([asked, outcome]).toEqual([[], settled])
+    expect(logged).toEqual([expect.stringContaining("for a day")])
+  })
+
+  it.each<[string, typeof failure | typeof addressed, ReadonlyArray<unknown>]>([
+    ["account does not answer", failure, []],
+    ["account is busy", failure, [refusal("Busy")]],
+    ["mailbox does not answer", addressed, []],
+    ["mailbox is busy", addressed, [mailbox, admitted, refusal("Busy")]],
+    ["mailbox may have it", addressed, [mailbox, admitted]]
+  ])("whose %s waits", async (_, reported, replies) => {
+    const { logged, outcome } = await step(reported, ...replies)
+    expect([outcome, logged]).toEqual([undefined, []])
+  })
+
+  it("names no path of a callback, which may be a secret", () => {
+    expect(originOf("https://hooks.example/secret?key=1")).toBe("https://hooks.example/…")
+    expect(originOf("no URI")).toBe("another service")
+  })
+})
+
+describe("the lookup of an account", () => {
+  it("asks once for many failures, whether the account wants reports or not", async () => {
+    const runtime = ManagedRuntime.make(TestClock.layer())
+    onTestFinished(() => runtime.dispose())
+    const lookup = new ReportsLookup()
+    const { asked, peers } = peersWith(account(), account("box"), account("box"))
+    const mayReport = (name: string) => runtime.runPromise(lookup.mayReport(peers, name))
+    expect([await mayReport("alice"), await mayReport("alice")]).toEqual([false, false])
+    expect(asked).toHaveLength(1)
+    expect([await mayReport("bob"), await mayReport("bob")]).toEqual([true, true])
+    expect(asked).toHaveLength(2)
+    // A new choice counts after a while.
+    await runtime.runPromise(TestClock.adjust(reportsLookupFreshMs))
+    expect([await mayReport("alice"), asked.length]).toEqual([true, 3])
+  })
+
+  it("loses no report of an account that does not answer", async () => {
+    const { asked, peers } = peersWith()
+    const lookup = new ReportsLookup()
+    const mayReport = () => Effect.runPromise(lookup.mayReport(peers, "alice"))
+    expect([await mayReport(), await mayReport()]).toEqual([true, true])
+    expect(asked).toHaveLength(2)
+  })
+})
