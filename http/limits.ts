@@ -244,11 +244,9 @@ export const refusedBodyBytesMax = 64 * 1024
 /** Time for the last answers to leave the process before its connections are closed. */
 export const drainGraceMs = 100
 
-/** `Retry-After` of 503 when overloaded, and of 503 from a quarantined actor, in seconds. */
+/** `Retry-After` of 503, in seconds: overload, a quarantined actor, an upgrade that goes on. */
 export const overloadedRetrySeconds = 1
 export const quarantinedRetrySeconds = 60
-
-/** `Retry-After` of 503 from a node that an upgrade has not reached yet, in seconds. */
 export const upgradeRetrySeconds = 60
 
 /** Clients of each kind that the page of limits shows, and those among which it finds them. */
@@ -592,7 +590,6 @@ export const spareRows = 8
 
 /** Reads of one sort that a node runs at once (`long-reads.ts`): in all, and of one network. */
 export const longReadsMax = 64
-
 export const longReadsPerNetworkMax = 16
 
 /** When a client whose read was refused may try again. */
@@ -703,7 +700,6 @@ export const auditChainItemsMax = 1_000
 
 /** Clients whose refused admin operations a node counts, and for how long. */
 export const refusalClientsMax = 10_000
-
 export const refusalWindowMs = 60 * 60 * 1000
 
 /** Refusals that a node writes to the audit log in that time. */

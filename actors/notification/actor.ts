@@ -7,8 +7,8 @@ import type { Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
 import { bytesOfQueued, withRecipients } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
-import { type NotificationAction, NotificationMessage, NotificationRecord, type NotificationReply,
-  type NotificationState } from "./protocol.ts"
+import { type NotificationAction, NotificationMessage, type NotificationReply,
+  NotificationState } from "./protocol.ts"
 import { RelayResources } from "./relay-resources.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
 import { StatusHints } from "./status-hints.ts"
@@ -24,18 +24,14 @@ export interface NotificationDependencies extends RelayDependencies {
   readonly records: Pick<RecordsApi, "write">
 }
 
-const codecs = codecsOf(NotificationRecord, NotificationMessage)
+const codecs = codecsOf(NotificationState, NotificationMessage)
 
 /** The state without volatile parts, and without recipients that are log items. */
-const recordOf = (state: NotificationState): NotificationRecord => {
+const stored = (state: NotificationState): NotificationState => {
   if (state._tag !== "Queued") return state
   const { failureReportUntilMs: _reporting, items: _items, running: _running, ...kept } = state
-  const record = kept.listed === undefined ? kept : { ...kept, recipients: [] }
-  return record.followUps === undefined ? record : { ...record, _tag: "Revised" }
+  return kept.listed === undefined ? kept : { ...kept, recipients: [] }
 }
-
-const stateOf = (record: NotificationRecord): NotificationState =>
-  record._tag === "Revised" ? { ...record, _tag: "Queued" } : record
 
 /** Reports a failure to the account that has sent the notification. */
 const report = (
@@ -63,8 +59,7 @@ export const notification = (
     initial: { _tag: "Absent" },
     table: notificationTable(deps.schedule, deps.retentionMs),
     ...codecs,
-    encode: (state) => codecs.encode(recordOf(state)),
-    decode: (text) => stateOf(codecs.decode(text)),
+    encode: (state) => codecs.encode(stored(state)),
     recall: {
       items: recipientItemsMax,
       keyOf: () => undefined,

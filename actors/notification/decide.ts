@@ -217,10 +217,10 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, c
 }
 
 /** What fails again is reported again; a report that waits is not lost. */
-const reopened = ({ endedAtMs: _, failureReport, ...open }: Queued): Queued => ({
-  ...open,
-  ...failureReport?.description === undefined ? {} : { failureReport }
-})
+const reopened = (state: Queued): Queued => {
+  const { endedAtMs: _, failureReport, ...open } = state
+  return { ...open, ...failureReport?.description === undefined ? {} : { failureReport } }
+}
 
 const isFailed = ({ status }: RecipientState): boolean => status === "failed"
 

@@ -19,6 +19,9 @@
 import { type Queued, withTried } from "./attempts.ts"
 import type { RecipientState, RelayFollowUp } from "./protocol.ts"
 
+/** The format of the cluster with which follow-ups are stored: older nodes do not know them. */
+export const followUpsFormat = 2
+
 /** The number of the last edition. */
 export const editionOf = ({ followUps = [] }: Queued): number => followUps.length
 

@@ -2,6 +2,7 @@
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
 export { statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
+export { followUpsFormat } from "./follow-ups.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"
 export { outgoingKeysTable, outgoingTable } from "./status-hints.ts"

@@ -66,77 +66,59 @@ const RunningAttempt = Schema.Struct({
 
 export type RunningAttempt = typeof RunningAttempt.Type
 
-const queuedFields = {
-  /** The account in whose outgoing mailbox the notification is. */
-  account: Schema.String,
-  /** The id of the request that created the notification, to recognize a repetition. */
-  requestId: Schema.String,
-  createdAtMs: Count,
-  /** The key of the notification's entry in the listing of the outgoing mailbox. */
-  listingKey: Schema.String,
-  /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
-  traceId: Schema.String,
-  /** The span of the request that created it, 16 such digits; left out if it is not exported. */
-  spanId: Schema.optionalKey(Schema.String),
-  /** Stored here if they are few; otherwise they are read from the log. */
-  recipients: Schema.Array(RecipientState),
-  /** How many recipients are log items; left out if the record has them. */
-  listed: Schema.optionalKey(Count),
-  /** 1 at first, one more after each change. */
-  version: Count,
-  /** The last log number that was cleaned: the items of recipients are above it. */
-  cleaned: Count,
-  /** Not stored: the number of each recipient's last item, if recipients are log items. */
-  items: Schema.optionalKey(Schema.Array(Count)),
-  /** Characters of the document that is relayed. */
-  chars: Count,
-  /** The last Retries that had a request id, the newest last, to recognize a repetition. */
-  retries: Schema.optionalKey(
-    Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
-  ),
-  /** What followed the notification, the newest last; left out if nothing has. */
-  followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
-  /** When the last recipient ended. */
-  endedAtMs: Schema.optionalKey(Count),
-  /**
-   * The report of the first recipient that has failed for good since the notification was queued,
-   * retried or followed. It waits for its deposit.
-   */
-  failureReport: Schema.optionalKey(FailureReport),
-  /** Not stored: a step of the report is under way, and counts as lost after this time. */
-  failureReportUntilMs: Schema.optionalKey(Count),
-  /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
-  running: Schema.optionalKey(Schema.Array(RunningAttempt))
-}
-
-const Removed = Schema.TaggedStruct("Removed", {
-  account: Schema.String,
-  removedAtMs: Count,
-  /** Log items above this number are not removed yet. */
-  cleaned: Schema.optionalKey(Count)
-})
-
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Queued", queuedFields),
-  Removed
+  Schema.TaggedStruct("Queued", {
+    /** The account in whose outgoing mailbox the notification is. */
+    account: Schema.String,
+    /** The id of the request that created the notification, to recognize a repetition. */
+    requestId: Schema.String,
+    createdAtMs: Count,
+    /** The key of the notification's entry in the listing of the outgoing mailbox. */
+    listingKey: Schema.String,
+    /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
+    traceId: Schema.String,
+    /** The span of the request that created it, 16 such digits; left out if it is not exported. */
+    spanId: Schema.optionalKey(Schema.String),
+    /** Stored here if they are few; otherwise they are read from the log. */
+    recipients: Schema.Array(RecipientState),
+    /** How many recipients are log items; left out if the record has them. */
+    listed: Schema.optionalKey(Count),
+    /** 1 at first, one more after each change. */
+    version: Count,
+    /** The last log number that was cleaned: the items of recipients are above it. */
+    cleaned: Count,
+    /** Not stored: the number of each recipient's last item, if recipients are log items. */
+    items: Schema.optionalKey(Schema.Array(Count)),
+    /** Characters of the document that is relayed. */
+    chars: Count,
+    /** The last Retries that had a request id, the newest last, to recognize a repetition. */
+    retries: Schema.optionalKey(
+      Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
+    ),
+    /** What followed the notification, the newest last; left out if nothing has. */
+    followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
+    /** When the last recipient ended. */
+    endedAtMs: Schema.optionalKey(Count),
+    /**
+     * The report of the first recipient that has failed for good since the notification was queued,
+     * retried or followed. It waits for its deposit.
+     */
+    failureReport: Schema.optionalKey(FailureReport),
+    /** Not stored: a step of the report is under way, and counts as lost after this time. */
+    failureReportUntilMs: Schema.optionalKey(Count),
+    /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
+    running: Schema.optionalKey(Schema.Array(RunningAttempt))
+  }),
+  Schema.TaggedStruct("Removed", {
+    account: Schema.String,
+    removedAtMs: Count,
+    /** Log items above this number are not removed yet. */
+    cleaned: Schema.optionalKey(Count)
+  })
 ])
 
 export type NotificationState = typeof NotificationState.Type
-
-/**
- * A state as it is stored. A Queued one with follow-ups has another tag in the record. A program
- * from before follow-ups would relay the first document; it cannot read this record, and leaves it
- * as it is until the next upgrade.
- */
-export const NotificationRecord = Schema.Union([
-  Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Queued", queuedFields),
-  Schema.TaggedStruct("Revised", queuedFields),
-  Removed
-])
-
-export type NotificationRecord = typeof NotificationRecord.Type
 
 export const NotificationMessage = Schema.Union([
   /** Queues a notification (A5). A repetition with the same request id gets the same reply. */

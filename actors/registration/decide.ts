@@ -138,8 +138,7 @@ const register = (
     tries: 0
   }
   // No echo follows, which would check for what comes before the mailbox lists the registration.
-  return proceed(state, nowMs, { checks: isBrowser })
-    .reply(created(state, nowMs, false))
+  return proceed(state, nowMs, { checks: isBrowser }).reply(created(state, nowMs, false))
 }
 
 /** The topic of a WebSub subscription, where it is not the mailbox's own URI. */
@@ -247,8 +246,7 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
     // No push is promised for changes before the first echo.
     cursor: isUnverified ? cursor : state.cursor
   }
-  return proceed(next, nowMs)
-    .reply(created(next, nowMs, false))
+  return proceed(next, nowMs).reply(created(next, nowMs, false))
 }
 
 const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
@@ -318,8 +316,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
       intent: subscription({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
     }
     : { ...base, status: "active" }
-  return proceed(next, nowMs, { checks: next.status === "active" })
-    .reply(described(next, nowMs))
+  return proceed(next, nowMs, { checks: next.status === "active" }).reply(described(next, nowMs))
 }
 
 const pause: Row["Pause"] = (state, message, { nowMs }) => {

@@ -16,8 +16,8 @@ import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/protocol.ts"
 import { sealPasswordFor, withSealedPassword } from "../../actors/sealed-fragment.ts"
-import { type Address, address, type Peers, type RecordChange, type Tagged,
-  UnknownMessage } from "../../runtime/index.ts"
+import { type Address, address, type Peers, type RecordChange,
+  type Tagged } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
 import { noDependencies, testKeyring } from "./dependencies.ts"
@@ -521,21 +521,5 @@ describe("a follow-up", () => {
     const view = await follow(relays)
     expect(view.recipients).toMatchObject([{ status: "success", attempts: 0 }])
     expect(relays.posts).toEqual([])
-  })
-
-  it("waits for a mailbox whose node is of a version from before follow-ups", async () => {
-    const unknown = new UnknownMessage({ key: "mailbox/bob", detail: "no such message" })
-    const peers: Peers = { ask: () => Effect.fail(unknown), read: () => Effect.succeed([]) }
-    const { documents } = noDependencies
-    const outcome = await Effect.runPromise(
-      deliverLocally(peers, { links, keyring: testKeyring, documents }, {
-        from: here,
-        to: links.mailbox("bob"),
-        account: "alice",
-        fragment: itemOf("two"),
-        followUp: { edition: 1, item: 2, isWithdrawal: false, isKnown: true, earlierItem: 1 }
-      })
-    )
-    expect(outcome).toMatchObject({ _tag: "RetryableFailure", code: 503 })
   })
 })

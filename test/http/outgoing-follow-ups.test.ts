@@ -1,11 +1,9 @@
 /** Replacing and withdrawing what was sent (protocol §1.3, follow-ups). */
-import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { followUpsFormat } from "../../actors/index.ts"
 import { childOf, childrenOf, childText } from "../../http/formats/xml/index.ts"
 import { upgradeRetrySeconds } from "../../http/limits.ts"
-import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { UnknownMessage } from "../../runtime/index.ts"
 import { type Answered, startService } from "./harness.ts"
 import { repeatLost } from "./lost-replies.ts"
 import { admin, each, outgoing, type OutgoingHarness, type Receiver, startOutgoing,
@@ -297,14 +295,10 @@ describe("the page of a sent notification", () => {
   })
 })
 
-describe("a follow-up at a node of an earlier version", () => {
-  it("is 503 until the node is upgraded, and changes nothing", async () => {
-    const unknown = new UnknownMessage({ key: "notification/1", detail: "no such message" })
-    type Ask = Service["system"]["ask"]
-    const olderThan = (ask: Ask): Ask => (to, message) =>
-      message._tag === "FollowUp" ? Effect.fail(unknown) : ask(to, message)
+describe("a follow-up while a node of an earlier version is in the cluster", () => {
+  it("is 503 until all are upgraded, and changes nothing", async () => {
     const older = await startService((one) =>
-      resourceTable({ ...one, system: { ...one.system, ask: olderThan(one.system.ask) } })
+      resourceTable({ ...one, system: { ...one.system, format: () => followUpsFormat - 1 } })
     )
     try {
       const body = outgoing([`${older.base}/mailboxes/none`])

@@ -1,14 +1,14 @@
 /** Follow-ups of an outgoing notification: its sender replaces or withdraws it (protocol §1.3). */
 import { Effect } from "effect"
+import { followUpsFormat } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import type { NotificationDocument } from "../../formats/xml/index.ts"
-import { upgradeRetrySeconds } from "../../limits.ts"
 import { readNotification } from "../../notification-body.ts"
 import { absoluteUri, ask, type Call, defineHandler, expectReply, type HandlerAnswer,
-  type HandlerFailure, httpError, isPageForm, readBody, readerHeaders, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+  type HandlerFailure, httpError, isPageForm, readBody, readerHeaders, requireFormat, seeOther,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { describeOutgoing, mailboxPath, outgoingNotificationOf,
   type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
@@ -35,13 +35,6 @@ const replacementFault = (
     : undefined
 }
 
-/** A node of an earlier version does not know follow-ups. The request has changed nothing there. */
-const notUpgraded = httpError(
-  "overloaded",
-  "the node of this notification is not upgraded yet: try again when all nodes are",
-  [["Retry-After", String(upgradeRetrySeconds)]]
-)
-
 const followUp = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -54,9 +47,7 @@ const followUp = Effect.fnUntraced(function*(
     requestId: call.ids.id("request"),
     ...document === undefined ? {} : { document }
   }
-  const reply = yield* ask<NotificationReply>(service, outgoing.to, message).pipe(
-    Effect.catchTag("UnknownMessage", () => Effect.fail(notUpgraded))
-  )
+  const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
   expectReply(reply, "FollowedUp")
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)
@@ -82,6 +73,7 @@ const checkReplaceable = (
 /** POST to …/replacement: the recipients get this notification in place of the earlier one. */
 export const postReplacement = defineHandler(function*(service, call) {
   const { outgoing, view } = yield* outgoingNotificationOf(service, call)
+  yield* requireFormat(service, followUpsFormat)
   const isRepeatable = call.request.headers.has("idempotency-key")
   // A keyed request may be a repetition, which the actor recognizes.
   if (!isRepeatable || outgoing.caller.name !== view.account) {
@@ -107,5 +99,6 @@ export const postReplacement = defineHandler(function*(service, call) {
 /** POST to …/withdrawal: the recipients see that the notification is withdrawn, and when. */
 export const postWithdrawal = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
+  yield* requireFormat(service, followUpsFormat)
   return yield* followUp(service, call, outgoing, undefined)
 })
