@@ -325,13 +325,9 @@ export const headerValueCharsMax = 512
 /** A feed has a date when its last entry is this old: dates are whole seconds, clocks differ. */
 export const datedAfterMs = 5_000
 
-/** Log numbers that a page of the newest scans backwards, when most entries are removed. */
+/** Log numbers that a page of the newest, and of a search, scans backwards; characters of both. */
 export const latestScannedMax = 10_000
-
-/** Log numbers that a page of a search scans backwards: each is read and compared. */
 export const searchScannedMax = 2_000
-
-/** Stored characters that a page of the newest, or of a search, scans backwards. */
 export const searchScannedCharsMax = 16 * 1024 * 1024
 
 /**
@@ -341,8 +337,12 @@ export const searchScannedCharsMax = 16 * 1024 * 1024
  */
 export const pageCharsMax = 1024 * 1024
 
-/** Notifications or receipts that one read for a page asks for. */
+/** One read for a page: its items, and characters that one answer of every store has room for. */
 export const pageReadItems = 128
+export const answerOfStoreCharsMax = pageCharsMax / 4
+
+/** How often a page is read whose reads have a removal between them. */
+export const mixedPageReadsMax = 3
 
 /** Length of the text that a listing is searched for. */
 export const searchCharsMax = 200

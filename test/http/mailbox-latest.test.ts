@@ -20,11 +20,12 @@ const part = "x".repeat(22)
 const notificationAt = (n: number): Item => ({ n, value: encodeItem(n, part, part, "<item/>") })
 const removalAt = (n: number): Item => ({ n, value: encodeRemoval(n, ["1-x"]) })
 
-/** A service in which every mailbox has this log, ascending. */
-const serviceOf = (log: ReadonlyArray<Item>): Service =>
+/** A service in which every mailbox has this log, ascending, and this view. */
+const serviceOf = (log: ReadonlyArray<Item>, view: MailboxView): Service =>
   ({
     settings: { baseUrl: "http://post.test" },
     system: {
+      ask: () => Effect.succeed({ _tag: "Described", view }),
       read: (_to: unknown, from: number, limit: number, charsMax?: number) =>
         Effect.succeed(firstChars(log.filter(({ n }) => n >= from).slice(0, limit), charsMax))
     }
@@ -55,13 +56,14 @@ const pagesOf = (
   limit: number,
   filter?: MailboxFilter
 ) => {
-  const service = serviceOf(log)
+  const view = viewOf(head, log, notifications)
+  const service = serviceOf(log, view)
   const place = mailboxRefNamed(service, "log")
   const pages: Array<ReadonlyArray<number>> = []
   for (let before: number | undefined; pages.length < 2000;) {
     const query = { since: undefined, before, limit, read: true, filter }
     const page = Effect.runSync(
-      readLatest(service, place, viewOf(head, log, notifications), query)
+      readLatest(service, place, view, query)
     )
     pages.push(page.entries.map(({ n }) => n).toReversed())
     expect(page.more).toBe(page.older !== undefined)

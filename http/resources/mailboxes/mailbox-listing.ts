@@ -13,13 +13,14 @@ import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
-import { datedAfterMs, latestScannedMax, pageCharsMax, pageEntriesDefault, pageEntriesMax,
-  pageReadItems, searchCharsMax, searchScannedCharsMax, searchScannedMax } from "../../limits.ts"
-import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
-  type Service } from "../../pipeline/index.ts"
+import { answerOfStoreCharsMax, datedAfterMs, latestScannedMax, mixedPageReadsMax, pageCharsMax,
+  pageEntriesDefault, pageEntriesMax, pageReadItems, searchCharsMax, searchScannedCharsMax,
+  searchScannedMax } from "../../limits.ts"
+import { type Call, contentUri, failRefused, firstPage, type HandlerFailure, httpError, readLimit,
+  readQuery, type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
-import { type BoundedItems, inboxRel, type MailboxRef, readBoundedItems,
+import { type BoundedItems, describeMailbox, inboxRel, type MailboxRef, readBoundedItems,
   type ReaderCall } from "./mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
@@ -189,6 +190,10 @@ const entriesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<MailboxEntry
 const charsOf = (items: ReadonlyArray<StoredItem>): number =>
   items.reduce((chars, { value }) => chars + value.length, 0)
 
+/** Whether the store returns these items from one read, and not from one for each part. */
+const fitsOneAnswer = (items: ReadonlyArray<StoredItem>): boolean =>
+  charsOf(items) <= answerOfStoreCharsMax
+
 /** Whether a page of some notifications, of `chars` with the next one, has room for that one. */
 export const hasRoom = (count: number, chars: number): boolean =>
   count === 0 || chars <= pageCharsMax
@@ -204,6 +209,52 @@ const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
   }
   return count
 }
+
+/** A page, and whether one read of the store has got it. */
+interface ReadPage {
+  readonly page: ListingPage
+  readonly isOneRead: boolean
+}
+
+type PageReading = (
+  service: Service,
+  mailbox: MailboxRef,
+  view: MailboxView,
+  query: ListingQuery
+) => Effect.Effect<ReadPage, HandlerFailure>
+
+/** The reader's view of a mailbox as it is now. */
+const currentView = (
+  service: Service,
+  mailbox: MailboxRef,
+  { isOwner, read }: MailboxView
+): Effect.Effect<MailboxView, HandlerFailure> =>
+  Effect.map(failRefused(describeMailbox(service, mailbox)), (view) => ({
+    ...view,
+    isOwner,
+    ...read === undefined ? {} : { read }
+  }))
+
+/**
+ * Makes a page show the mailbox as it was at one moment, as a page that one read has got does.
+ * Between several reads notifications may be removed: the page would show a removed one, and not
+ * one that was removed later, or show it beside one that was deposited after the removal. Such a
+ * page is read again, unless removals go on: they must not hold up a reader.
+ */
+const atOneMoment =
+  (reading: PageReading) =>
+  (service: Service, mailbox: MailboxRef, view: MailboxView, query: ListingQuery) =>
+    Effect.gen(function*(): Effect.fn.Return<ListingPage, HandlerFailure> {
+      let before = view
+      for (let reads = 1;; reads++) {
+        const { isOneRead, page } = yield* reading(service, mailbox, before, query)
+        if (isOneRead || reads === mixedPageReadsMax) return page
+        const after = yield* currentView(service, mailbox, view)
+        const isSame = after.removed === before.removed && after.createdAtMs === before.createdAtMs
+        if (isSame) return page
+        before = after
+      }
+    })
 
 /**
  * The items from a number on: `limit` at most, and few more than fit on a page. Where not all of
@@ -236,12 +287,12 @@ const readPageItems = Effect.fnUntraced(function*(
  * Reads a page. A notification that was deposited before `view` is on it or after its `time`: log
  * numbers follow the order of commits. Fails with 400 for a cursor that is not of this mailbox.
  */
-export const readPage = Effect.fnUntraced(function*(
+export const readPage = atOneMoment(Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   view: MailboxView,
   query: ListingQuery
-): Effect.fn.Return<ListingPage, HandlerFailure> {
+): Effect.fn.Return<ReadPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   // Removed items may have left marks, which are skipped.
   const position = yield* positionSince(service, mailbox, view, query.since, limit + 1)
@@ -262,8 +313,13 @@ export const readPage = Effect.fnUntraced(function*(
   // Marks of removals are for registrations; they count for the limit and the cursor only.
   const stored = entriesOf(covered.filter(({ value }) => !isRemoval(value)))
   const entries = yield* withMarks(service, mailbox.name, view, stored)
-  return { view, entries, time, more, isDiscarded: state === "discarded" }
-})
+  // One read takes as many numbers as it is to return items, and goes on where some are removed.
+  const end = Math.max(items.at(-1)?.n ?? 0, more ? 0 : view.head)
+  return {
+    page: { view, entries, time, more, isDiscarded: state === "discarded" },
+    isOneRead: end - after <= Math.min(limit + 1, pageReadItems) && fitsOneAnswer(items)
+  }
+}))
 
 /** The start tag of a notification up to its id; an id needs no escaping. */
 export const openingOf = (mailbox: MailboxRef): string =>
@@ -467,12 +523,12 @@ export const feedDate = (
  * Reads the last notifications before number `query.before`, or of all. Where most of a log is
  * removed it scans a bounded part of it, so that a page may be short and still have an older one.
  */
-export const readLatest = Effect.fnUntraced(function*(
+export const readLatest = atOneMoment(Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   view: MailboxView,
   query: ListingQuery
-): Effect.fn.Return<ListingPage, HandlerFailure> {
+): Effect.fn.Return<ReadPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   const end = query.before ?? view.head + 1
   if (end > view.head + 1) return yield* unknownPosition("before")
@@ -481,6 +537,7 @@ export const readLatest = Effect.fnUntraced(function*(
   const scannedMax = query.filter === undefined ? latestScannedMax : searchScannedMax
   const spanMax = query.filter === undefined ? pageEntriesMax : pageReadItems
   let found: ReadonlyArray<StoredItem> = []
+  let reads = 0
   let low = end
   let scannedChars = 0
   let span = Math.min(limit + 1, pageReadItems)
@@ -497,6 +554,7 @@ export const readLatest = Effect.fnUntraced(function*(
       continue
     }
     scannedChars += charsOf(items)
+    reads += 1
     const passed = items.filter((item) =>
       item.n < above && !isRemoval(item.value) && passes(view, query.filter, item)
     )
@@ -510,7 +568,7 @@ export const readLatest = Effect.fnUntraced(function*(
   const isCut = found.length > covered.length
   const more = isCut || (low > 1 && !isWhole)
   const older = isCut ? covered[0]?.n : low
-  return {
+  const page: ListingPage = {
     view,
     entries,
     time: formatCursor(view.lastAtMs, view.head),
@@ -518,4 +576,5 @@ export const readLatest = Effect.fnUntraced(function*(
     isLatest: true,
     ...more && older !== undefined ? { older } : {}
   }
-})
+  return { page, isOneRead: reads <= 1 && scannedChars <= answerOfStoreCharsMax }
+}))
