@@ -335,8 +335,8 @@ describe("the quotas of strangers", () => {
           headers: { "X-Forwarded-For": from.address ?? "192.0.2.7" }
         })
       )
-    // What is refused stores no key.
-    for (let at = 0; at < 4; at++) {
+    // What is refused stores no key. Its node keeps the counted bytes for its own next records.
+    for (let at = 0; at < 4 && served.services.length === 1; at++) {
       expect((await deposit(`refused ${at}`, { body: "<notification/>" })).status).toBe(422)
     }
     const first = await deposit("deposit 1")
