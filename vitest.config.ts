@@ -52,34 +52,31 @@ const httpOnCluster = httpSuites(
   "cluster",
   "mailbox-deposit",
   "mailboxes",
-  "registrations",
-  "sessions",
-  "sign-in"
+  "sessions"
 )
 
 /** What writes records of other kinds than these do: one node writes them to NATS. */
 const httpOnNats = httpSuites(
   "accounts",
-  "audit",
   "background-tasks",
   "cabinets",
   "idempotency",
   "limit-usage",
-  "moderation",
   "queries",
-  "quotes",
-  "record-formats",
-  "tokens"
+  "record-formats"
 )
 
 /** Suites that try more in the long form: more seeds, positions, steps or kills. */
 const deeper = [
+  "test/actors/mailbox-properties.test.ts",
   "test/actors/notification-schedule.test.ts",
+  "test/actors/registration-properties.test.ts",
   "test/disk/power-loss.test.ts",
   "test/e2e/delivery-crash.test.ts",
   "test/runtime/embedded/corruption.test.ts",
   "test/runtime/embedded/crash.test.ts",
-  "test/runtime/embedded/random-corruption.test.ts"
+  "test/runtime/embedded/random-corruption.test.ts",
+  "test/runtime/placement.test.ts"
 ]
 
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }

@@ -276,7 +276,7 @@ describe("a mailbox", () => {
           world.check()
         }
       }),
-      { numRuns: 100 }
+      { numRuns: process.env["TEST_LONG"] === "1" ? 300 : 40 }
     )
   })
 

@@ -7,9 +7,9 @@ import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { World } from "./notification-world.ts"
 
-/** The long form tries three times as many. */
+/** The long form tries eight times as many. */
 const runs = (count: number): number =>
-  process.env["TEST_LONG"] === "1" ? count : Math.ceil(count / 3)
+  process.env["TEST_LONG"] === "1" ? count : Math.ceil(count / 8)
 
 const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Delivered", code: 202 }) },

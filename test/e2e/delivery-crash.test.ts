@@ -10,7 +10,7 @@ import { cleanUp, eventually, pause, publicUrl, type Service, start,
 import { closeReceivers, descriptionOf, echoes, misbehave, pushed, receiver } from "./receivers.ts"
 
 const long = process.env["TEST_LONG"] === "1"
-const rounds = long ? 100 : 6
+const rounds = long ? 100 : 3
 const sentEachRound = 50
 const depositedEachRound = 8
 const mailboxCount = 4

@@ -303,7 +303,10 @@ describe("under random faults of nodes and network", () => {
         await world.pass(QUIET_MS)
         expectSettled(world)
       }),
-      { numRuns: Number(process.env["PLACEMENT_RUNS"] ?? 40), interruptAfterTimeLimit: 60_000 }
+      {
+        numRuns: process.env["TEST_LONG"] === "1" ? 100 : 12,
+        interruptAfterTimeLimit: 60_000
+      }
     )
   })
 })

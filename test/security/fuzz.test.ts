@@ -4,7 +4,7 @@ import { corpusOf } from "./fuzz/corpus.ts"
 import { fuzz, isSlow, type Target } from "./fuzz/fuzzer.ts"
 import { targets } from "./fuzz/targets.ts"
 
-const effort = { seed: 1, executions: 200, pumps: 4 }
+const effort = { seed: 1, executions: 60, pumps: 4 }
 
 describe("a short run finds nothing", () => {
   it.each(targets.map((target) => [target.name, target] as const))("in %s", (name, target) => {

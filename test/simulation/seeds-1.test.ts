@@ -2,4 +2,4 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster in simulation", () => playSeeds(1, 25))
+describe("a cluster in simulation", () => playSeeds(1, 12))

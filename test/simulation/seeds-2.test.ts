@@ -2,4 +2,4 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster in simulation", () => playSeeds(26, 25))
+describe("a cluster in simulation", () => playSeeds(13, 12))

@@ -2,4 +2,4 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster on a simulated JetStream", () => playSeeds(26, 225, "jetstream"))
+describe("a cluster on a simulated JetStream", () => playSeeds(11, 240, "jetstream"))

@@ -2,4 +2,4 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster on a simulated JetStream", () => playSeeds(1, 25, "jetstream"))
+describe("a cluster on a simulated JetStream", () => playSeeds(1, 10, "jetstream"))

@@ -65,8 +65,8 @@ const flip = async (path: string, at: number): Promise<void> => {
 
 /** The long form tries every byte; each try opens two stores. */
 const long = process.env["TEST_LONG"] === "1"
-const cutEvery = long ? 1 : 5
-const flipEvery = long ? 23 : 67
+const cutEvery = long ? 1 : 15
+const flipEvery = long ? 23 : 199
 
 describe.each(engineNames)("a corrupted store, %s", (engine) => {
   it("opens a crashed one whole", async () => {

@@ -6,7 +6,7 @@ import { newFolder, openingFailure, withStore } from "./folders.ts"
 import { compileChild, startChild } from "./processes.ts"
 import { acknowledgedIn, verify } from "./acknowledged.ts"
 
-const ROUNDS = process.env["TEST_LONG"] === "1" ? 20 : 8
+const ROUNDS = process.env["TEST_LONG"] === "1" ? 20 : 4
 
 let child = ""
 
