@@ -259,3 +259,20 @@ it("the reader chooses light or dark, for all pages, until the next choice", asy
   expect(await scheme()).toBe("dark")
   await tab.close()
 })
+
+it("the words of the header have icons where there is room, and none on a phone", async () => {
+  const tab = await openTab(browser, { at: "desk" })
+  const { page } = tab
+  await page.goto(`${base}/problems`)
+  const shown = async (width: number): Promise<ReadonlyArray<boolean>> => {
+    await page.setViewportSize({ width, height: 800 })
+    const icons = await page.locator("header .icon").all()
+    return Promise.all(icons.map((icon) => icon.isVisible()))
+  }
+  const wide = await shown(1280)
+  expect([wide.length > 6, wide.includes(false)]).toEqual([true, false])
+  const sections = page.getByRole("navigation", { name: "Sections" })
+  expect(await shown(390)).not.toContain(true)
+  expect(await sections.getByRole("link", { name: "Docs", exact: true }).isVisible()).toBe(true)
+  await tab.close()
+})

@@ -152,7 +152,7 @@ describe("/cluster", () => {
     const { self } = service.service.system.cluster()
     expect(page.text).toContain("<svg role=\"img\" aria-labelledby=\"shards-title shards-about\"")
     // One path for the cells of each node, and no inline style, which the page's policy forbids.
-    expect(page.text.match(/<path d="/g)).toHaveLength(service.services.length)
+    expect(page.text.match(/<path d="M\d+ \d+h18v18h-18z/g)).toHaveLength(service.services.length)
     expect(page.text.match(/M\d+ \d+h18v18h-18z/g)).toHaveLength(SHARDS)
     expect(page.text).not.toMatch(/ style=|<style/)
     expect(page.text).toContain(`${self}</th>`)

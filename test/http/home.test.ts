@@ -45,11 +45,35 @@ describe("/", () => {
     ["/problems", ["\"/problems\" aria-current=\"page\""]],
     ["/problems/gone", ["\"/problems\" aria-current=\"true\""]],
     ["/mailboxes/nowhere", ["\"/mailboxes\" aria-current=\"true\""]],
+    ["/cluster", ["\"/cluster\" aria-current=\"page\""]],
     ["/nowhere", []]
   ])("the navigation of %s says where that is", async (path, current) => {
     const { text } = await send("GET", path, { accept: "text/html" })
     expect([...text.matchAll(/<a[^>]* href=("[^>]*aria-current[^>]*)>/g)].map(([, at]) => at))
       .toEqual(current)
+  })
+
+  it("the header has an icon before each word, which assistive technology skips", async () => {
+    const { text } = await send("GET", "/problems", { accept: "text/html" })
+    const header = /<header>(.*?)<\/header>/s.exec(text)?.[1] ?? ""
+    const links = [...header.matchAll(/<a (?!class="brand")[^>]*>(.*?)<\/a>/gs)]
+      .map(([, content = ""]) => content)
+    const icon = /^<svg class="icon"[^>]* aria-hidden="true"><path\sd="M[^"]+"\/><\/svg>/
+    expect(links.filter((content) => !icon.test(content))).toEqual([])
+    expect(links.map((content) => content.replace(icon, ""))).toEqual([
+      "Sign in",
+      "Mailboxes",
+      "Outgoing",
+      "Content",
+      "Cabinets",
+      "Bridge",
+      "Customers",
+      "Quotes",
+      "Queries",
+      "Cluster",
+      "Docs"
+    ])
+    expect(text).not.toMatch(/ style=|<style/)
   })
 
   it("answers HEAD, OPTIONS, and 405 to others", async () => {

@@ -1,4 +1,5 @@
 /** The frame of every page: readable on a phone and without a script. */
+import { type NavigationIcon, navigationIcon } from "./navigation-icons.ts"
 import { iconPath } from "./scripts/index.ts"
 import { type PageReader, renderReader } from "./sign-in.ts"
 import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
@@ -46,26 +47,32 @@ const navigation = (links: ReadonlyArray<PageLink>): Html => {
 }
 
 /** An entry of the navigation; paths under `others` belong to it as well. */
-type Entry = readonly [path: string, name: string, ...others: ReadonlyArray<string>]
+interface Entry {
+  readonly path: string
+  readonly name: string
+  readonly others?: ReadonlyArray<string>
+  readonly icon?: NavigationIcon
+}
 
 const sections: ReadonlyArray<Entry> = [
-  ["/mailboxes", "Mailboxes"],
-  ["/outgoing", "Outgoing"],
-  ["/cabinets", "Cabinets"],
-  ["/cross_bridge", "Bridge", "/sessions", "/questions"],
-  ["/customers", "Customers"],
-  ["/quotes", "Quotes"],
-  ["/queries", "Queries"]
+  { path: "/mailboxes", name: "Mailboxes", icon: "mailboxes" },
+  { path: "/outgoing", name: "Outgoing", icon: "outgoing" },
+  { path: "/content", name: "Content", icon: "content" },
+  { path: "/cabinets", name: "Cabinets", icon: "cabinets" },
+  { path: "/cross_bridge", name: "Bridge", others: ["/sessions", "/questions"], icon: "bridge" },
+  { path: "/customers", name: "Customers", icon: "customers" },
+  { path: "/quotes", name: "Quotes", icon: "quotes" },
+  { path: "/queries", name: "Queries", icon: "queries" },
+  { path: "/cluster", name: "Cluster", icon: "cluster" },
+  { path: "/docs", name: "Docs", icon: "docs" }
 ]
 
 const service: ReadonlyArray<Entry> = [
-  ["/accounts", "Accounts"],
-  ["/audit", "Audit log"],
-  ["/reports", "Reports", "/blocks"],
-  ["/cluster", "Cluster"],
-  ["/problems", "Problems"],
-  ["/docs", "Documentation"],
-  ["/openapi.json", "OpenAPI"]
+  { path: "/accounts", name: "Accounts" },
+  { path: "/audit", name: "Audit log" },
+  { path: "/reports", name: "Reports", others: ["/blocks"] },
+  { path: "/problems", name: "Problems" },
+  { path: "/openapi.json", name: "OpenAPI" }
 ]
 
 /** `aria-current` of the link to `target` on the page of `path` (WAI-ARIA 1.2 §6.6). */
@@ -76,8 +83,10 @@ const current = (path: string | undefined, target: string, roots: ReadonlyArray<
 
 const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
   html`<ul>${
-    all.map(([path, name, ...others]) =>
-      html`<li><a href="${path}"${current(at, path, [path, ...others])}>${name}</a></li>`
+    all.map(({ icon, name, others = [], path }) =>
+      html`<li><a href="${path}"${current(at, path, [path, ...others])}>${
+        icon !== undefined && navigationIcon(icon)
+      }${name}</a></li>`
     )
   }</ul>`
 

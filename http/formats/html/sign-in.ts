@@ -1,5 +1,6 @@
 /** Signing in from any page: the form, and the part of the header. */
 import { type HtmlForm, renderButton } from "./forms.ts"
+import { navigationIcon } from "./navigation-icons.ts"
 import { attribute, type Html, html } from "./template.ts"
 
 export const signInPath = "/sign-in"
@@ -49,5 +50,5 @@ export const renderReader = (reader: PageReader | undefined, path: string | unde
   }
   return html`<div class="reader"><a href="${signInHref(reader?.returnPath)}" rel="nofollow"${
     attribute("aria-current", path === signInPath && "page")
-  }>Sign in</a></div>`
+  }>${navigationIcon("sign-in")}Sign in</a></div>`
 }
