@@ -1,5 +1,6 @@
 /** Accounts by their protocol (protocol §4): status, header and parsed body of each row. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { contentOverheadBytes } from "../../actors/limits.ts"
 import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { bootstrap } from "../../http/resources/accounts/bootstrap.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -141,6 +142,37 @@ describe("reading", () => {
     expect((await send("GET", "/accounts/a.b", { basic: admin })).status).toBe(404)
     const headers = { "If-None-Match": mine.etag }
     expect((await send("GET", "/accounts/reader", { basic, headers })).status).toBe(304)
+  })
+})
+
+describe("the page of an account", () => {
+  const quota = 100_000
+
+  it("shows what its content takes of its quota, in words and as a bar", async () => {
+    const small = await startService(resourceTable, { quotas: { accountBytesMax: quota } })
+    const read = (accept: string) => small.send("GET", "/accounts/admin", { basic: admin, accept })
+    try {
+      const before = await read("text/html")
+      expect(before.text).toContain("0 B of 97.7 KiB")
+      expect(before.text).toContain("aria-label=\"Share of the quota: 0 %\"")
+      const document = await read("application/xml")
+      const body = "x".repeat(quota / 2)
+      const published = await small.send("POST", "/content", {
+        basic: admin,
+        type: "text/plain",
+        body
+      })
+      expect(published.status).toBe(202)
+      const percent = Math.round(100 * (quota / 2 + contentOverheadBytes) / quota)
+      const { text } = await read("text/html")
+      expect(text).toContain("href=\"/content?owner=admin\"")
+      expect(text).toContain(`aria-label="Share of the quota: ${percent} %"`)
+      expect(text).toContain(`${percent} %<svg class="share" role="img"`)
+      // What an account publishes does not change it for conditional requests by programs.
+      expect((await read("application/xml")).etag).toBe(document.etag)
+    } finally {
+      await small.close()
+    }
   })
 })
 

@@ -84,6 +84,11 @@ describe("the page of limits", () => {
     for (const part of ["198.51.100.0/24", "/content?owner=alice", "Requests of accounts"]) {
       expect(page.text).toContain(part)
     }
+    const bar = /<svg class="share"([^>]*198\.51\.100\.0\/24[^]*?)<\/svg>/
+    const [, drawn = ""] = bar.exec(page.text) ?? []
+    expect(drawn).toContain("role=\"img\" aria-label=\"Share of 198.51.100.0/24: 10 %\"")
+    // A tenth of 400 units.
+    expect(drawn).toContain("d=\"M0 .5h40\"")
   })
 
   it("is for admins alone", async () => {

@@ -1,6 +1,6 @@
 /**
- * Line charts as inline SVG. They need no script and take the colors of the page. The last and the
- * greatest value stand beside each in words.
+ * Line charts and bars as inline SVG. They need no script and take the colors of the page. The last
+ * and the greatest value of a chart, and the percent of a bar, stand beside it in words.
  */
 import { type Html, html, nothing } from "./template.ts"
 
@@ -59,6 +59,22 @@ const present = (values: ReadonlyArray<number | undefined>): ReadonlyArray<numbe
 const nowOf = ({ values }: ChartLine, text: LineChart["text"]): string => {
   const last = values.at(-1)
   return last === undefined ? "–" : text(last)
+}
+
+/**
+ * How much is used of a whole, in percent and as a bar. The label of the bar is `about` with the
+ * same percent. Of a whole of nothing, all is used.
+ */
+export const share = (about: string, used: number, whole: number): Html => {
+  const part = whole > 0 ? used / whole : 1
+  const percent = `${Math.round(100 * part)} %`
+  const filled = rounded(Math.min(1, Math.max(0, part)) * widthUnits)
+  return html`${percent}<svg class="share" role="img" aria-label="${about}: ${percent}"
+viewBox="0 0 ${widthUnits} 1" preserveAspectRatio="none"><path class="line minor"
+d="M0 .5h${widthUnits}" vector-effect="non-scaling-stroke"/>${
+    filled > 0 && html`<path class="line"
+d="M0 .5h${filled}" vector-effect="non-scaling-stroke"/>`
+  }</svg>`
 }
 
 /** A chart with its title, and its values in words. */

@@ -1,11 +1,11 @@
 /** HTML pages: templates, layout, forms, scripts and style. */
-export { charts, type LineChart } from "./chart.ts"
+export { charts, type LineChart, share } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
   renderForm } from "./forms.ts"
 export { type PageLink, renderPage } from "./layout.ts"
-export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, statusBadge,
-  type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
+export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, sizeText,
+  statusBadge, type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
 export { chipsScript, chipsScriptPath, iconPath, listScript, listScriptPath, liveScript,
   liveScriptPath, notifyScript, notifyScriptPath, pageScript, searchScript, searchScriptPath,
   serviceWorker } from "./scripts/index.ts"

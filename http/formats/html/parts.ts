@@ -17,6 +17,18 @@ export const timeAgo = (text: string): Html => {
   return html`<time datetime="${text}" data-ago>${utc} UTC</time>`
 }
 
+const kib = 1024
+
+/** A number of bytes with its unit. */
+export const sizeText = (bytes: number): string =>
+  bytes < kib
+    ? `${bytes} B`
+    : bytes < kib * kib
+    ? `${(bytes / kib).toFixed(1)} KiB`
+    : bytes < kib ** 3
+    ? `${(bytes / kib ** 2).toFixed(1)} MiB`
+    : `${(bytes / kib ** 3).toFixed(1)} GiB`
+
 /** A name for a URI of a document, such as `alice at example.org`; its text if it has none. */
 export const uriName = (uri: string): string => {
   const parsed = parseUrl(uri)

@@ -161,6 +161,9 @@ font-variant-numeric:tabular-nums}
 .chart svg{display:block;width:100%;height:4rem;margin-top:auto;border-bottom:1px solid var(--edge)}
 .line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linecap:round}
 .line.minor{stroke:var(--quiet);stroke-width:1.25}
+.share{display:block;width:100%;max-width:14rem;height:.5rem;margin:.35rem 0}
+.num>.share{width:5rem;margin-left:auto}
+.share .line{stroke-width:1rem;stroke-linecap:butt}.share .minor{stroke:var(--line)}
 `
 
 const forms = `fieldset{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;min-width:0;

@@ -56,13 +56,13 @@ export const expectedAccount = (
   service: Service,
   call: Call,
   ref: AccountRef,
-  viewOf: (account: AccountView) => ResourceView | undefined
+  viewOf: (account: AccountView) => Effect.Effect<ResourceView | undefined, HandlerFailure>
 ) =>
   expectedVersion(
     call,
-    Effect.map(describeAccount(service, ref), (account) => {
-      const view = viewOf(account)
-      const tags = view === undefined ? undefined : entityTags(call, view)
-      return { version: account.version, tags }
-    })
+    Effect.flatMap(describeAccount(service, ref), (account) =>
+      Effect.map(viewOf(account), (view) => ({
+        version: account.version,
+        tags: view === undefined ? undefined : entityTags(call, view)
+      })))
   )

@@ -9,6 +9,7 @@ import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index
 import { areWithin, isSlug, makeToken, scopeWords,
   secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
 import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
@@ -41,6 +42,16 @@ const auditedOf = <A>(
 }
 
 /* Accounts. */
+
+/** An account with what its content takes of its quota now. */
+const shownAccount = (
+  service: Service,
+  account: AccountView
+): Effect.Effect<ResourceView, HandlerFailure> =>
+  Effect.map(
+    service.usage.total(account.name),
+    ({ bytes }) => accountView(service, account, bytes)
+  )
 
 /** A page of all accounts, by name; for admins. */
 export const getAccounts = defineHandler(function*(service, call) {
@@ -147,7 +158,9 @@ export const postAccounts = defineHandler(function*(service, call) {
 export const getAccount = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   const account = yield* describeOrRefusal(service, ref)
-  if (!isRefusal(account)) return viewAnswer(accountView(service, account), { headers: noStore })
+  if (!isRefusal(account)) {
+    return viewAnswer(yield* shownAccount(service, account), { headers: noStore })
+  }
   const owned = isRemovedAlone(account) ? yield* describeOwned(service, ref.name) : undefined
   return yield* owned === undefined
     ? refusalError(account)
@@ -213,7 +226,7 @@ export const deleteAccount = defineHandler(function*(service, call) {
     service,
     call,
     ref,
-    (account) => accountView(service, account)
+    (account) => shownAccount(service, account)
   )
   if (!isOwnedToo) yield* requireNothingOwned(service, ref)
   const message: AccountMessage = {
@@ -267,9 +280,8 @@ const changeReportsMailbox = Effect.fnUntraced(function*(
   input: RequestInput
 ): Effect.fn.Return<AccountView, HandlerFailure> {
   const mailbox = reportsMailboxIn(input)
-  const view = (account: AccountView) => accountView(service, account)
   const version = Effect.andThen(
-    expectedAccount(service, call, ref, view),
+    expectedAccount(service, call, ref, (account) => shownAccount(service, account)),
     Effect.map(describeAccount(service, ref), (account) => account.version)
   )
   const message: AccountMessage = {
@@ -297,7 +309,7 @@ export const putAccount = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   const input = yield* readInput(call, "account")
   const account = yield* changeReportsMailbox(service, call, ref, input)
-  return viewAnswer(accountView(service, account), { headers: noStore })
+  return viewAnswer(yield* shownAccount(service, account), { headers: noStore })
 })
 
 /** PUT from the form of an account's page. */
@@ -307,7 +319,7 @@ export const postAccountForm = defineHandler(function*(service, call) {
   const account = yield* changeReportsMailbox(service, call, ref, input)
   return isPageForm(call.request)
     ? seeOther(service, accountPath(ref.name))
-    : viewAnswer(accountView(service, account), { headers: noStore })
+    : viewAnswer(yield* shownAccount(service, account), { headers: noStore })
 })
 
 /* Tokens. */
@@ -432,7 +444,7 @@ export const deleteTokens = defineHandler(function*(service, call) {
     service,
     call,
     ref,
-    ({ tokens }) => tokensView(service, ref.name, tokens)
+    ({ tokens }) => Effect.succeed(tokensView(service, ref.name, tokens))
   )
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveTokens", caller, ...expected }
@@ -461,7 +473,7 @@ export const deleteToken = defineHandler(function*(service, call) {
   const tokenId = call.parameters.get("token")
   const expected = yield* expectedAccount(service, call, ref, ({ tokens }) => {
     const token = tokens.find(({ id }) => id === tokenId)
-    return token === undefined ? undefined : tokenView(service, ref.name, token)
+    return Effect.succeed(token && tokenView(service, ref.name, token))
   })
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveToken", caller, tokenId, ...expected }

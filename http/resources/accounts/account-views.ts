@@ -3,7 +3,7 @@ import { type AccountView, Role, TokenScope,
   type TokenView } from "../../../actors/account/index.ts"
 import { scopeWords } from "../../auth/credentials/index.ts"
 import { type Control, type Html, html, type HtmlForm, link, methodControl, type PageLink,
-  renderForm, secretsOnce, table, timeAt } from "../../formats/html/index.ts"
+  renderForm, secretsOnce, share, sizeText, table, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
@@ -153,14 +153,23 @@ const tokenTable = (name: string, tokens: ReadonlyArray<TokenView>): Html =>
 const rolesOf = ({ roles: names }: AccountView): string =>
   names.length === 0 ? "none" : names.join(", ")
 
-const accountPage = (account: AccountView): Html =>
+const accountPage = (
+  account: AccountView,
+  used: { readonly bytes: number; readonly bytesMax: number }
+): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
 <dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd>
 <dt>Failure reports</dt><dd>${
     account.failureReports === undefined
       ? "to no mailbox"
       : html`to ${link(`/mailboxes/${account.failureReports}`, account.failureReports)}`
-  }</dd></dl>
+  }</dd>
+<dt>Content</dt><dd>${
+    link(
+      `/content?owner=${account.name}`,
+      `${sizeText(used.bytes)} of ${sizeText(used.bytesMax)}`
+    )
+  }, ${share("Share of the quota", used.bytes, used.bytesMax)}</dd></dl>
 <h2>Tokens</h2>
 ${tokenTable(account.name, account.tokens)}`
 
@@ -176,11 +185,19 @@ const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
     )
   )
 
-/** An account. */
-export const accountView = (service: Service, account: AccountView): ResourceView => ({
+/**
+ * An account; `usedBytes` are those of its content. Its document has none of them, since what it
+ * publishes does not change the account: `/content` and `/limits` have them.
+ */
+export const accountView = (
+  service: Service,
+  account: AccountView,
+  usedBytes: number
+): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
-  body: () => accountPage(account),
+  body: () =>
+    accountPage(account, { bytes: usedBytes, bytesMax: service.usage.limits.accountBytesMax }),
   forms: html`${renderForm(tokenForm(account.name))}${
     renderForm(reportsForm(account.name, account.failureReports))
   }`,

@@ -1,6 +1,6 @@
 /** The document and the page of the listing of content. */
 import type { ContentSummary } from "../../../actors/content/index.ts"
-import { emptyState, type Html, html, link, nothing, type PageLink, renderButton, table,
+import { emptyState, type Html, html, link, nothing, type PageLink, renderButton, sizeText, table,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { element, isoTime } from "../../formats/xml/index.ts"
@@ -34,17 +34,6 @@ const pathOf = (id: string): string => `${contentsPath}/${id}`
 /** In a page the path is enough, unless content has an origin of its own. */
 const linkOf = (service: Service, id: string): string =>
   service.settings.contentBaseUrl === undefined ? pathOf(id) : contentUri(service, id)
-
-const kib = 1024
-
-const sizeText = (bytes: number): string =>
-  bytes < kib
-    ? `${bytes} B`
-    : bytes < kib * kib
-    ? `${(bytes / kib).toFixed(1)} KiB`
-    : bytes < kib ** 3
-    ? `${(bytes / kib ** 2).toFixed(1)} MiB`
-    : `${(bytes / kib ** 3).toFixed(1)} GiB`
 
 const row = (
   service: Service,

@@ -1,6 +1,6 @@
 /** The document and the page of `/limits`. */
 import type { OwnerUse } from "../../../actors/index.ts"
-import { emptyState, type Html, html, link, table } from "../../formats/html/index.ts"
+import { emptyState, type Html, html, link, share, table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -63,17 +63,19 @@ const quotaElements = (
   ]
 }
 
-const percent = (used: number, max: number): string => `${Math.round(100 * used / max)} %`
-
 interface Row {
-  readonly client: Html | string
+  readonly name: string
+  /** Where the content of the client is listed. */
+  readonly path?: string
   readonly used: number
   readonly max: number
 }
 
-const usageRow = ({ client, max, used }: Row): Html =>
-  html`<tr><th scope="row">${client}</th><td class="num">${used}</td><td class="num">${max}</td>
-<td class="num">${percent(used, max)}</td></tr>
+const usageRow = ({ max, name, path, used }: Row): Html =>
+  html`<tr><th scope="row">${
+    path === undefined ? name : link(path, name)
+  }</th><td class="num">${used}</td><td class="num">${max}</td>
+<td class="num">${share(`Share of ${name}`, used, max)}</td></tr>
 `
 
 const usageTable = (title: string, client: string, rows: ReadonlyArray<Row>): Html =>
@@ -91,8 +93,9 @@ ${
 const page = (service: Service, usage: LimitUsage): Html => {
   const { accountBytesMax, networkBytesMax } = service.usage.limits
   const rows = (uses: ReadonlyArray<OwnerUse>, max: number, isAccount: boolean) =>
-    uses.map(({ bytes, name }) => ({
-      client: isAccount ? link(accountContent(name), name) : name,
+    uses.map(({ bytes, name }): Row => ({
+      name,
+      ...isAccount ? { path: accountContent(name) } : {},
       used: bytes,
       max
     }))
@@ -104,7 +107,7 @@ ${
           windowMs / msPerSecond
         } s`,
         policy === "account" ? "Account" : "Network",
-        clients.map(({ key, used }) => ({ client: key, used, max: quota }))
+        clients.map(({ key, used }) => ({ name: key, used, max: quota }))
       )
     )
   }${
