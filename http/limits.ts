@@ -472,11 +472,13 @@ export const leaseSecondsMax = 30 * 24 * 60 * 60
 /** Addresses of clients and proxies that a node has parsed and keeps. */
 export const knownAddressesMax = 10_000
 
-/** How often a node reads the free space of its disk. */
+/** How often a node reads the free space of its disk; also where it matters for metrics alone. */
 export const diskCheckMs = 5_000
-
-/** The same where it matters for the metrics alone. */
 export const diskShownMs = 60_000
+
+/** When `/admin` warns: free space of the disk in floors, content without an account in percent. */
+export const lowDiskFloors = 2
+export const fullQuotaPercent = 90
 
 /** Bytes that a body without a length reserves at first; then twice as much each time. */
 export const reservationBytesMin = 1024 * 1024
@@ -682,8 +684,9 @@ export const serviceBlocksMax = 1_000
 /** After a failed read of the blocks a node reads them again. */
 export const blockRetryMs = 1_000
 
-/** Reports that the service keeps; beyond them it removes the oldest. */
+/** Reports that the service keeps (it removes older ones), and that `/admin` counts. */
 export const reportsMax = 1_000
+export const openReportsCountedMax = 100
 export const reportReasonCharsMax = 1_000
 
 /** Reports that one account or client network may send. */
@@ -721,10 +724,8 @@ export const nodesReadMax = 16
 /** How often a node looks for events of the cluster. */
 export const observationMs = 1_000
 
-/** The time between two samples of a node's figures. */
+/** The time between two samples of a node's figures; samples that it keeps: an hour. */
 export const sampleMs = 10_000
-
-/** Samples that a node keeps: an hour. */
 export const samplesMax = 360
 
 /** The least time that its charts are wide. */

@@ -5,6 +5,7 @@ import { type ResourceHandler, type Route, type Service } from "./pipeline/index
 import { type ResourceDefinition, routesOf } from "./resource.ts"
 import { accountExportResource } from "./resources/account-export/index.ts"
 import { accountResource } from "./resources/accounts/index.ts"
+import { administrationResource } from "./resources/administration/index.ts"
 import { auditResource } from "./resources/audit/index.ts"
 import { cabinetResource } from "./resources/cabinets/index.ts"
 import { clusterResource } from "./resources/cluster/index.ts"
@@ -47,6 +48,7 @@ const resourcesOf = (service: ServiceDescription): ReadonlyArray<ResourceDefinit
   moderationResource,
   limitUsageResource,
   settingsResource,
+  administrationResource,
   clusterResource,
   observabilityResource
 ]

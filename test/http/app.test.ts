@@ -39,6 +39,7 @@ const guardedPatterns: ReadonlyArray<string> = [
   "/accounts/{account}/token",
   "/accounts/{account}/tokens",
   "/accounts/{account}/tokens/{token}",
+  "/admin",
   "/archive",
   "/audit",
   "/audit/chain",

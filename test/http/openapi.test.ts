@@ -424,7 +424,7 @@ describe("of the document", () => {
       return !answers.some((one) => one === answer.trim() || one.startsWith(answer))
     })
     // One changes every second, and the others are another document at each node.
-    const changing = ["/cluster", "/cluster/history", "/limits", "/settings"]
+    const changing = ["/admin", "/cluster", "/cluster/history", "/limits", "/settings"]
       .map((path) => `GET ${path} 304 `)
     expect(broken.filter(([key, one]) => !changing.includes(`${key} ${one}`))).toEqual([])
   })

@@ -68,6 +68,7 @@ const sections: ReadonlyArray<Entry> = [
 ]
 
 const service: ReadonlyArray<Entry> = [
+  { path: "/admin", name: "Administration" },
   { path: "/accounts", name: "Accounts" },
   { path: "/audit", name: "Audit log" },
   { path: "/reports", name: "Reports", others: ["/blocks"] },

@@ -2,7 +2,7 @@
 import { badge, type Heading, type Html, html, livePart, liveState, nothing, table,
   timeAt } from "../../formats/html/index.ts"
 import { actorPath, actorsPath, quarantinePath } from "./cluster-paths.ts"
-import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
+import { type ClusterNode, type ClusterStatus, countQuarantined, quarantinesOf, ranges,
   type ShardHolding } from "./cluster-status.ts"
 import type { KindFigures, NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
 
@@ -193,10 +193,6 @@ const sumOf = (
   kinds: ReadonlyArray<KindFigures>,
   field: Exclude<keyof KindFigures, "kind">
 ): number => kinds.reduce((total, kind) => total + kind[field], 0)
-
-/** The number of quarantined actors. */
-const countQuarantined = (nodes: ReadonlyArray<ClusterNode>): number =>
-  sum(nodes, ({ kinds }) => sumOf(kinds, "quarantined"))
 
 const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
   const silent = nodes.filter(({ figures }) => figures === undefined).length

@@ -106,3 +106,8 @@ export const quarantinesOf = (
   nodes.flatMap(({ figures, node }) =>
     (figures?.quarantines ?? []).map((one) => ({ ...one, node }))
   )
+
+/** The number of quarantined actors of the nodes that answer, listed or not. */
+export const countQuarantined = (nodes: ReadonlyArray<ClusterNode>): number =>
+  nodes.flatMap(({ figures }) => figures?.kinds ?? [])
+    .reduce((total, { quarantined }) => total + quarantined, 0)

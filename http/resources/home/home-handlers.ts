@@ -22,6 +22,7 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["customers", "/customers", "Customers: GET with agemin and return"],
   ["queries", "/queries", "Queries: POST makes one too long for an address"],
   ["accounts", "/accounts", "Accounts and their tokens"],
+  ["administration", "/admin", "What needs attention, for the role admin"],
   ["cluster", "/cluster", "The state of the service, for the role admin"],
   ["audit", "/audit", "The audit log, for the role admin"],
   ["blocks", "/blocks", "Depositors that the service takes nothing from, for the role admin"],
@@ -63,9 +64,9 @@ ${tour(service, mailbox)}
 <li>Feeds: a mailbox and a cabinet are Atom and RSS, at their address with
 <code>?format=atom</code> or <code>?format=rss</code>; a mailbox is an inbox of Linked Data
 Notifications, too</li>
-<li>${link("/cluster", "The cluster")}, the state of the service, and ${
+<li>${link("/cluster", "The cluster")}, the state of the service, ${
     link("/accounts", "all accounts")
-  }: for the role admin</li>
+  }, and ${link("/admin", "what needs attention")}: for the role admin</li>
 </ul>
 <p class="quiet">restante ${service.settings.version}</p>
 `

@@ -107,6 +107,7 @@ const hiddenFromRobots = [
   "/sessions",
   "/queries",
   "/accounts",
+  "/admin",
   "/audit",
   "/blocks",
   "/reports",

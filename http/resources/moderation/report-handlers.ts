@@ -11,7 +11,8 @@ import { audited } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount,
   requireAdmin } from "../../auth/index.ts"
 import { childText, isText } from "../../formats/xml/index.ts"
-import { reportReasonCharsMax, reportsMax, reportsPerClient } from "../../limits.ts"
+import { openReportsCountedMax, reportReasonCharsMax, reportsMax,
+  reportsPerClient } from "../../limits.ts"
 import { isCursor } from "../../newest-first-index.ts"
 import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, nextLink, noStore,
   overLimit, readFormMethod, readInput, readPageRequest, refusalError, type ResourceHandler,
@@ -154,6 +155,13 @@ export const postReport = (service: Service): ResourceHandler["handle"] => {
     return emptyAnswer(202, [mailbox.link])
   })(service)
 }
+
+/** The number of open reports, of which at most {@link openReportsCountedMax} are counted. */
+export const countReports = ({ records }: Service) =>
+  Effect.map(
+    records.keys(reportsTable, [{ limit: openReportsCountedMax }]),
+    ([keys = []]) => keys.length
+  )
 
 /** A page of the reports, newest first, for admins. */
 export const getReports = defineHandler(function*(service, call) {

@@ -174,6 +174,7 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   ...await sessions(base),
   ...await rows(base),
   ...await accounts(base),
+  samplePage("administration", "/admin"),
   samplePage("cluster", "/cluster"),
   samplePage("history", "/cluster/history"),
   samplePage("actors", "/cluster/actors/mailbox"),

@@ -61,6 +61,7 @@ const files: ReadonlyArray<Call> = [
   "/readyz",
   "/metrics",
   "/archive",
+  "/admin",
   "/cluster",
   "/cluster/history",
   "/limits",

@@ -15,6 +15,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/page.js", "/live.js", "/list.js", "/chips.js", "/notify.js", "/search.js")
   await reads("/service-worker.js", "/manifest.webmanifest", "/icon.png")
   await asks("GET /archive", { path: "/archive" })
+  await asks("GET /admin", { path: "/admin" })
   await asks("GET /limits", { path: "/limits" })
   await asks("GET /settings", { path: "/settings" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })

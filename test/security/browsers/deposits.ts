@@ -455,6 +455,7 @@ export class Depositor {
         "/icon.png",
         "/robots.txt",
         "/favicon.ico",
+        "/admin",
         "/cluster",
         "/cluster/history",
         "/livez",

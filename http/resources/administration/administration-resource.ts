@@ -1,0 +1,72 @@
+/** The operation of `/admin`. */
+import { attributes, digits, elementText, flag, list, object, oneOf, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
+import type { ResourceDefinition } from "../../resource.ts"
+import { getAdministration } from "./administration-handler.ts"
+import { alertTypes } from "./alerts.ts"
+
+const alert = object({
+  ...attributes({
+    type: oneOf(...alertTypes),
+    severity: oneOf("critical", "warning"),
+    scope: oneOf("cluster", "node"),
+    href: uri
+  }),
+  ...elementText("What needs attention.")
+}, ["type", "severity", "scope", "href"])
+
+const refusal = object(
+  attributes({
+    limit: oneOf("rate", "quota"),
+    of: oneOf("address", "account", "network", "anonymous"),
+    count: digits
+  }),
+  ["limit", "of", "count"]
+)
+
+/** Numbers of one element, all of which it always has. */
+const figures = (...names: ReadonlyArray<string>) =>
+  object(attributes(Object.fromEntries(names.map((name) => [name, digits]))), names)
+
+export const administrationResource: ResourceDefinition = {
+  tag: "administration",
+  about: "What needs the operator's attention; for the role admin.",
+  isGuarded: true,
+  schemas: {
+    Administration: rootElement("administration", {
+      ...attributes({ href: uri, node: text, version: text, format: digits, connected: flag }),
+      alerts: object({ alert: list(alert) }),
+      nodes: figures("count", "silent", "versions"),
+      shards: figures("count", "owned"),
+      quarantines: figures("count"),
+      deliveries: figures("waiting", "circuits-open"),
+      reports: object(attributes({ count: digits, more: oneOf("true") }), ["count"]),
+      "anonymous-content": figures("used-bytes", "max-bytes"),
+      disk: figures("free-bytes", "floor-bytes"),
+      refusals: object({ refusal: list(refusal) })
+    }, [
+      "href",
+      "node",
+      "version",
+      "format",
+      "nodes",
+      "shards",
+      "quarantines",
+      "deliveries",
+      "refusals"
+    ])
+  },
+  operations: {
+    "GET /admin": {
+      handle: getAdministration,
+      id: "getAdministration",
+      summary: "Reads what needs attention, and the figures that it follows from",
+      description: "Nodes, shards, quarantines, deliveries, reports and the content of clients " +
+        "without an account are of all nodes. The connection, the disk and the refusals, since " +
+        "its start, are of the node that answers. Suspended registrations are not counted.",
+      needs: "role",
+      scopes: ["admin"],
+      responses: { 200: viewResponse("Administration", "The alerts and the figures") }
+    }
+  }
+}
