@@ -762,12 +762,11 @@ export const inspectedItemCharsMax = 4 * 1024
 
 /* The documentation. */
 
-/** Characters of a search, and the terms of it that count. */
+/** A search: its characters, terms that count, places shown, and what one turn compares. */
 export const docsQueryCharsMax = 200
 export const docsTermsMax = 8
-
-/** Places that a search shows. */
 export const docsMatchesMax = 50
+export const docsTurnCharsMax = 1024 * 1024
 
 /** What must hold between bounds, in words. */
 const relations: ReadonlyArray<readonly [holds: boolean, relation: string]> = [

@@ -1,8 +1,11 @@
 /**
  * The search in the documentation: a scan of all texts, some 800 kB that are known at the build. It
- * needs no index, whose size would be that of the texts; the number of terms bounds its time.
+ * needs no index, whose size would be that of the texts. The number of terms bounds its time, and
+ * it lets other requests go on after a number of compared characters.
  */
-import { docsMatchesMax, docsTermsMax } from "../limits.ts"
+import { Effect } from "effect"
+import { docsMatchesMax, docsTermsMax, docsTurnCharsMax } from "../limits.ts"
+import { pause } from "../query-engine/index.ts"
 
 /** A text that the search finds, and where it is. */
 export interface SearchableText {
@@ -68,24 +71,37 @@ const excerptOf = ({ lower, text }: SearchableText, term: string): DocsMatch["ex
   return [before, text.slice(found, end), flat(end, end + excerptCharsAfter)]
 }
 
+/** Points of all terms in a text; 0 if one of them is not there. */
+const pointsOfAll = (text: SearchableText, terms: ReadonlyArray<string>): number => {
+  let sum = 0
+  for (const term of terms) {
+    const points = pointsOf(text, term)
+    if (points === 0) return 0
+    sum += points
+  }
+  return sum
+}
+
 /** The texts that have all terms of a query: the best first, then in the order of the pages. */
-export const searchTexts = (
+export const searchTexts = Effect.fnUntraced(function*(
   texts: ReadonlyArray<SearchableText>,
   query: string
-): ReadonlyArray<DocsMatch> => {
+): Effect.fn.Return<ReadonlyArray<DocsMatch>> {
   const terms = termsOf(query)
   const [first] = terms
   if (first === undefined) return []
   const found: Array<{ readonly text: SearchableText; readonly points: number }> = []
+  let turnChars = 0
   for (const text of texts) {
-    let points = 0
-    const hasAll = terms.every((term) => {
-      const more = pointsOf(text, term)
-      points += more
-      return more > 0
-    })
-    if (hasAll) found.push({ text, points })
+    const chars = terms.length * text.text.length
+    if (turnChars + chars > docsTurnCharsMax && turnChars > 0) {
+      turnChars = 0
+      yield* pause
+    }
+    turnChars += chars
+    const points = pointsOfAll(text, terms)
+    if (points > 0) found.push({ text, points })
   }
   return found.toSorted((one, other) => other.points - one.points).slice(0, docsMatchesMax)
     .map(({ text }) => ({ text, excerpt: excerptOf(text, first) }))
-}
+})

@@ -85,7 +85,7 @@ export interface Service {
   readonly rowScans: RowScans
   /** The listings that ask an actor for each entry. */
   readonly actorListings: ActorListings
-  /** The searches in mailboxes and cabinets. */
+  /** The searches in mailboxes, cabinets and the documentation. */
   readonly textSearches: TextSearches
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string

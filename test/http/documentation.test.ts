@@ -1,8 +1,9 @@
 /** The documentation at `/docs`: its pages, its search, and the API reference. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Documentation } from "../../http/documentation/index.ts"
+import { Documentation, searchable, searchTexts } from "../../http/documentation/index.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
-import { docsMatchesMax, docsQueryCharsMax } from "../../http/limits.ts"
+import { docsMatchesMax, docsQueryCharsMax, docsTurnCharsMax } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { apiReference } from "../../http/resources/documentation/api-reference.ts"
 import { testSite } from "./documentation-site.ts"
@@ -138,6 +139,27 @@ describe("a search", () => {
     for (const query of ["q=", "q=+"]) {
       expect((await send("GET", `/docs?${query}`, page)).text).toContain("<h1>Documentation</h1>")
     }
+  })
+
+  it("lets other work go on while it compares many characters", async () => {
+    const count = 12
+    const texts = Array.from({ length: count }, (_, n) =>
+      searchable({
+        href: `/docs/part-${n}`,
+        page: "Page",
+        title: `Part ${n}`,
+        text: "x".repeat(docsTurnCharsMax)
+      }))
+    let turns = 0
+    let isDone = false
+    const nextTurn = () => {
+      turns++
+      if (!isDone) setImmediate(nextTurn)
+    }
+    setImmediate(nextTurn)
+    expect(await Effect.runPromise(searchTexts(texts, "part xx"))).toHaveLength(count)
+    isDone = true
+    expect(turns).toBeGreaterThanOrEqual(count - 1)
   })
 
   it("says that nothing was found", async () => {

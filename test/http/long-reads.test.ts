@@ -48,7 +48,12 @@ const listings = [
   "/outgoing/admin"
 ]
 
-const searches = ["/mailboxes/alice?q=x", "/mailboxes/alice?unread=true", "cabinet"]
+const searches = [
+  "/mailboxes/alice?q=x",
+  "/mailboxes/alice?unread=true",
+  "cabinet",
+  "/docs?q=message"
+]
 
 const kinds = [
   ...listings.map((path) => ["actorListings", path] as const),
@@ -83,7 +88,13 @@ describe("reads that take long", () => {
     expect(places.size).toBe(0)
   })
 
-  it.each(["/mailboxes/alice", "/mailboxes/alice?limit=1000", "cabinet without a text"])(
+  it.each([
+    "/mailboxes/alice",
+    "/mailboxes/alice?limit=1000",
+    "cabinet without a text",
+    "/docs?q=",
+    "/docs/quick-start"
+  ])(
     "are not those that read one page: %s",
     async (named) => {
       const path = named.startsWith("/") ? named : await newCabinet("")

@@ -4,7 +4,7 @@ import { type DocsSite, pageTexts, searchable, type SearchableText,
   searchTexts } from "../../documentation/index.ts"
 import { isText } from "../../formats/xml/index.ts"
 import { docsQueryCharsMax } from "../../limits.ts"
-import { type Call, defineHandler, type HandlerFailure, httpError, readQuery, type Service,
+import { type Call, defineHandler, type HandlerFailure, httpError, inPlace, readQuery, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import type { ApiReference, ApiResource } from "./api-reference.ts"
 import { apiOverview, apiResourceView } from "./api-views.ts"
@@ -66,7 +66,8 @@ export const getDocumentation = (referenceOf: ReferenceOf) => {
     const site = yield* siteOf(service)
     const query = yield* readSearch(call)
     if (query === "") return viewAnswer(siteView(service, site))
-    const matches = searchTexts(textsOf(service, site), query)
+    const searching = Effect.suspend(() => searchTexts(textsOf(service, site), query))
+    const matches = yield* inPlace(service.textSearches, call.request, searching)
     return viewAnswer(searchView(service, site, query, matches))
   })
 }
