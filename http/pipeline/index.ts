@@ -11,7 +11,7 @@ export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, type KeyCharge, type KeyOwner, noCharge, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, type LiveSource, longPoll,
-  longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
+  longPollHeaders, preferredWaitSeconds, type StreamPace } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,

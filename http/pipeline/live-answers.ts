@@ -4,7 +4,7 @@ import type { Address, Refusal } from "../../runtime/index.ts"
 import { longPollSecondsMax } from "../limits.ts"
 import { eventHeaders, type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptySource, type HandlerAnswer } from "./call.ts"
-import { type HandlerFailure, tooManyOpen } from "./http-error.ts"
+import { type HandlerFailure, toHttpError, tooManyOpen } from "./http-error.ts"
 import type { Service } from "./service.ts"
 
 /** The bounded seconds of `Prefer: wait=…`; undefined without it. */
@@ -63,6 +63,8 @@ class ChangeWaiter {
 /** What an answer that stays open shows. */
 export interface LiveSource {
   readonly to: Address
+  /** Its URI. */
+  readonly href: string
   /**
    * Checks the credentials and rights of the client as its request did. It fails after their
    * revocation or expiry.
@@ -70,18 +72,21 @@ export interface LiveSource {
   readonly mayRead: Effect.Effect<unknown, HandlerFailure>
 }
 
-/** The check of the client, at most once in the time for it. The request itself was the first. */
-const recheckOf = (
-  { openAnswers }: Service,
-  { mayRead }: LiveSource
-): Effect.Effect<void, HandlerFailure> => {
+/** The checks of a client whose answer stays open. The request itself was the first one. */
+interface ClientChecks {
+  readonly check: Effect.Effect<void, HandlerFailure>
+  /** Checks it at most once in the time for it. */
+  readonly recheck: Effect.Effect<void, HandlerFailure>
+}
+
+const checksOf = ({ openAnswers }: Service, { mayRead }: LiveSource): ClientChecks => {
   let checkedMs = performance.now()
-  return Effect.suspend(() => {
-    const nowMs = performance.now()
-    if (nowMs - checkedMs < openAnswers.recheckMs) return Effect.void
-    checkedMs = nowMs
+  const check = Effect.suspend(() => {
+    checkedMs = performance.now()
     return Effect.asVoid(mayRead)
   })
+  const isRecent = () => performance.now() - checkedMs < openAnswers.recheckMs
+  return { check, recheck: Effect.suspend(() => isRecent() ? Effect.void : check) }
 }
 
 /**
@@ -107,7 +112,7 @@ export const longPoll = <A>(
     }),
     Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<A, HandlerFailure> {
       const endMs = performance.now() + waitSeconds * 1000
-      const recheck = recheckOf(service, watched)
+      const { recheck } = checksOf(service, watched)
       for (;;) {
         yield* recheck
         const result = yield* read
@@ -132,10 +137,41 @@ export const longPollHeaders = (waitSeconds: number): ReplyHeaders => [
 
 export const eventStreamType = "text/event-stream"
 
+/** How a stream is sent to its client. */
+export interface StreamPace {
+  /** Checks the client, if its last check is not recent; to run before each event. */
+  readonly recheck: Effect.Effect<void, HandlerFailure>
+  /**
+   * Waits until the client has received what was sent. It checks the client meanwhile, and after a
+   * wait before anything more is sent, however recent the last check is.
+   */
+  readonly awaitReader: Effect.Effect<void, HandlerFailure>
+}
+
+const paceOf = (
+  { openAnswers }: Service,
+  events: EventStream,
+  { check, recheck }: ClientChecks
+): StreamPace => ({
+  recheck,
+  awaitReader: Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
+    while (events.open && !events.isFlowing) {
+      yield* Effect.promise(() => events.writable(openAnswers.recheckMs))
+      if (events.open) yield* check
+    }
+  })
+})
+
+/** Reports that what the stream shows was removed, if the check of its client has found that. */
+const reportGone = (events: EventStream, failure: HandlerFailure, href: string): void => {
+  const isGone = toHttpError(failure).problem.status === 410
+  if (isGone && events.isFlowing) events.send(eventText({ event: "gone", data: href }))
+}
+
 /**
- * A stream of server-sent events about an actor. `sendNew` sends what is new: at once, and after
- * each hint of a change, and runs `recheck` before each event. When one of them fails, the stream
- * ends; the client reconnects and gets the failure as an answer.
+ * A stream of server-sent events about an actor. `sendNew` sends what is new, at the pace of the
+ * client: at once, and after each hint of a change. When it or a check of the client fails, the
+ * stream ends; the client reconnects and gets the failure as an answer.
  */
 export const eventStreamAnswer = (
   service: Service,
@@ -144,7 +180,7 @@ export const eventStreamAnswer = (
   headers: ReplyHeaders,
   sendNew: (
     events: EventStream,
-    recheck: Effect.Effect<void, HandlerFailure>
+    pace: StreamPace
   ) => Effect.Effect<void, HandlerFailure>
 ): HandlerAnswer => {
   if (request.method === "HEAD") {
@@ -158,10 +194,10 @@ export const eventStreamAnswer = (
     }
   }
   const follow = Effect.fnUntraced(function*(events: EventStream, waiter: ChangeWaiter) {
-    const recheck = recheckOf(service, watched)
+    const pace = paceOf(service, events, checksOf(service, watched))
     while (events.open) {
-      yield* recheck
-      yield* sendNew(events, recheck)
+      yield* pace.recheck
+      yield* sendNew(events, pace)
       yield* waiter.next(service.openAnswers.recheckMs)
     }
   })
@@ -174,8 +210,15 @@ export const eventStreamAnswer = (
         waiter.end()
         waiter.close()
       })
-      Effect.runFork(follow(events, waiter)).addObserver((exit) => {
-        if (exit._tag === "Failure") events.close()
+      const following = Effect.tapError(
+        follow(events, waiter),
+        (failure) => Effect.sync(() => reportGone(events, failure, watched.href))
+      )
+      Effect.runFork(following).addObserver((exit) => {
+        if (exit._tag === "Success") return
+        // What waits for a client that may not read must not keep its memory and its place.
+        if (events.isFlowing) events.close()
+        else events.cut()
       })
     }
   }

@@ -93,16 +93,23 @@ export class EventStream {
     return this.held === undefined
   }
 
-  /** Resolves when nothing waits any more, or the stream has ended. One caller waits at a time. */
-  async writable(): Promise<void> {
+  /**
+   * Resolves when nothing waits any more, the stream has ended, or the time is over. One caller
+   * waits at a time.
+   */
+  async writable(atMostMs: number): Promise<void> {
     if (this.isFlowing || !this.isOpen) return
     await new Promise<void>((resolve) => {
-      this.waiting = resolve
+      const timer = setTimeout(resolve, atMostMs)
+      this.waiting = () => {
+        clearTimeout(timer)
+        resolve()
+      }
     })
   }
 
-  /** Closes the connection at once, for a reader that does not read. */
-  private cut(): void {
+  /** Closes the connection at once, for a reader that does not read, or may not. */
+  cut(): void {
     if (!this.isOpen) return
     this.native.close()
     this.aborted()

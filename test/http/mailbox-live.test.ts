@@ -1,6 +1,8 @@
 /** Long polls and live streams of mailboxes. */
 import { Effect } from "effect"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import { textOf } from "../../http/formats/xml/index.ts"
+import { readerStallMs } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { stream as openStream } from "./streams.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
@@ -15,6 +17,57 @@ afterAll(() => service.close())
 
 const stream = (href: string, headers: Record<string, string> = {}) =>
   openStream(href, owner, headers)
+
+/** A service that lists how many items each of its reads of a log returns. */
+const startListing = async (settings: Parameters<typeof startMailboxes>[1] = {}) => {
+  const reads: Array<number> = []
+  const own = await startMailboxes((one) => {
+    const system = Object.create(one.system) as Service["system"]
+    const read: Service["system"]["read"] = (...query) =>
+      Effect.tap(
+        one.system.read(...query),
+        (items) => Effect.sync(() => reads.push(items.length))
+      )
+    return { ...one, system: Object.assign(system, { read }) }
+  }, settings)
+  onTestFinished(() => own.close())
+  return { own, reads }
+}
+
+/** More large notifications than the buffers of the sockets take. */
+const fill = async ({ deposit }: Mailboxes, href: string): Promise<number> => {
+  const count = 60
+  for (let i = 0; i < count; i++) await deposit(href, `s${i} ${"x".repeat(240_000)}`)
+  return count
+}
+
+/** Waits until nothing more is read for a stream, since its sockets are full. */
+const untilStalled = async (reads: ReadonlyArray<number>): Promise<void> => {
+  await expect.poll(() => reads.length).toBeGreaterThan(0)
+  let before = -1
+  await expect.poll(() => {
+    const isStalled = reads.length === before
+    before = reads.length
+    return isStalled
+  }, { interval: 500, timeout: 20_000 }).toBe(true)
+}
+
+/** A stream of a token that stalls; the token is revoked meanwhile. */
+const revokedStream = async (recheckMs: number) => {
+  const { own, reads } = await startListing({ openAnswers: { recheckMs } })
+  const basic = own.bob
+  const body = "<mailbox><name>of-bob</name></mailbox>"
+  const href = (await own.send("POST", "/mailboxes", { basic, body })).header("location")
+  const count = await fill(own, href)
+  const issued = await own.send("POST", "/accounts/bob/token", { basic })
+  expect(issued.status).toBe(201)
+  reads.length = 0
+  const live = await openStream(href, `bob:${textOf(issued.xml)}`)
+  await untilStalled(reads)
+  const token = issued.xml.attributes["href"] ?? ""
+  expect((await own.send("DELETE", token, { basic })).status).toBe(204)
+  return { count, live, own }
+}
 
 describe("long polls", () => {
   test("wait ends with a deposit, or empty at its end, or at once when there is some", async () => {
@@ -122,33 +175,32 @@ describe("live streams", () => {
   })
 
   test("for a reader that stalls nothing is read ahead, and it gets all", async () => {
-    const reads: Array<number> = []
-    const own = await startMailboxes((one) => {
-      const system = Object.create(one.system) as Service["system"]
-      const read: Service["system"]["read"] = (...query) =>
-        Effect.tap(
-          one.system.read(...query),
-          (items) => Effect.sync(() => reads.push(items.length))
-        )
-      return { ...one, system: Object.assign(system, { read }) }
-    })
+    const { own, reads } = await startListing()
     const { href } = await own.open("stalled")
-    // More than the buffers of the sockets take.
-    for (let i = 0; i < 60; i++) await own.deposit(href, `s${i} ${"x".repeat(240_000)}`)
+    const count = await fill(own, href)
     reads.length = 0
     const live = await stream(href)
-    await expect.poll(() => reads.length).toBeGreaterThan(0)
-    let before = -1
-    await expect.poll(() => {
-      const isStalled = reads.length === before
-      before = reads.length
-      return isStalled
-    }, { interval: 500, timeout: 20_000 }).toBe(true)
-    expect(reads.length).toBeLessThan(60)
-    for (let i = 0; i < 60; i++) expect((await live.next())?.data).toContain(`s${i} x`)
+    await untilStalled(reads)
+    expect(reads.length).toBeLessThan(count)
+    for (let i = 0; i < count; i++) expect((await live.next())?.data).toContain(`s${i} x`)
     expect(Math.max(...reads)).toBe(1)
     live.close()
-    await own.close()
+  })
+
+  test("a reader that stalls gets nothing more once its token is revoked", async () => {
+    // Only the wait for the reader itself causes a check.
+    const { count, live } = await revokedStream(3_600_000)
+    let received = 0
+    while (await live.next() !== undefined) received++
+    expect(received).toBeLessThan(count)
+  })
+
+  test("a stream ends while its reader stalls, once its token is revoked", async () => {
+    const { live, own } = await revokedStream(100)
+    const open = () => own.services.reduce((sum, { openAnswers }) => sum + openAnswers.size, 0)
+    // Before the reader loses its connection for reading nothing.
+    await expect.poll(open, { timeout: readerStallMs / 2 }).toBe(0)
+    live.close()
   })
 
   test("a drain ends streams and waits at once", async () => {

@@ -5,7 +5,7 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { refreshedCall } from "../../auth/index.ts"
 import { eventItemsMax, eventReadCharsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
-  type LiveSource, longPoll } from "../../pipeline/index.ts"
+  type LiveSource, longPoll, type StreamPace } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
 import { describeForReader, readBoundedItems, type ReaderCall,
@@ -16,6 +16,7 @@ import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery
 /** The mailbox, and the check that its reader may still read it. */
 const watchedBy = ({ call, mailbox, service }: ReaderCall): LiveSource => ({
   to: mailbox.to,
+  href: mailbox.href,
   mayRead: Effect.flatMap(
     refreshedCall(service, call),
     (refreshed) => requireReader({ call: refreshed, mailbox, service })
@@ -55,7 +56,7 @@ const sendSome = Effect.fnUntraced(function*(
   { call, mailbox, service }: ReaderCall,
   after: number,
   events: EventStream,
-  recheck: Effect.Effect<void, HandlerFailure>
+  pace: StreamPace
 ): Effect.fn.Return<{ readonly last: number; readonly isEnd: boolean }, HandlerFailure> {
   const read = readBoundedItems(service, mailbox, after + 1, eventItemsMax, eventReadCharsMax)
   const { isEnd, items } = yield* read
@@ -64,7 +65,7 @@ const sendSome = Effect.fnUntraced(function*(
   for (const item of items) {
     if (!events.isFlowing) break
     if (!isRemoval(item.value)) {
-      yield* recheck
+      yield* pace.recheck
       const entry = entryOf(item)
       const id = formatCursor(entry.atMs, entry.n)
       const data = entryXml(mailbox, entry)
@@ -87,20 +88,20 @@ const sendAfter = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
   after: number,
   events: EventStream,
-  recheck: Effect.Effect<void, HandlerFailure>
+  pace: StreamPace
 ): Effect.fn.Return<number, HandlerFailure> {
   const { mailbox, reader, service } = readerCall
   let last = after
   for (;;) {
     // A slow client may take long for what has arrived before.
-    yield* Effect.promise(() => events.writable())
+    yield* pace.awaitReader
     if (!events.open) return last
     const view = yield* describeForReader(service, mailbox, reader)
     if (isRefusal(view)) {
       endRefusedStream(events, view, mailbox.href)
       return last
     }
-    const some = yield* sendSome(readerCall, last, events, recheck)
+    const some = yield* sendSome(readerCall, last, events, pace)
     last = some.last
     if (some.isEnd) return last
   }
@@ -128,10 +129,10 @@ export const streamMailbox = Effect.fnUntraced(function*(
     mailbox.link,
     ...discardedFields(position.state === "discarded")
   ]
-  return eventStreamAnswer(service, call, watchedBy(readerCall), headers, (events, recheck) => {
+  return eventStreamAnswer(service, call, watchedBy(readerCall), headers, (events, pace) => {
     if (!isReported) events.send(positionEvent(view, position))
     isReported = true
-    return Effect.map(sendAfter(readerCall, after, events, recheck), (last) => {
+    return Effect.map(sendAfter(readerCall, after, events, pace), (last) => {
       after = last
     })
   })

@@ -11,7 +11,7 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
   type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders,
   type PlainAnswer, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+  type Service, type StreamPace, viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
@@ -25,8 +25,13 @@ const eventIdOf = (version: number, data: string): string =>
   `${version}.${createHash("sha256").update(data).digest().readUInt32BE(0)}`
 
 /** The notification, and the check that the caller may still read its status. */
-const watchedBy = (service: Service, call: Call, { to }: OutgoingNotificationRef): LiveSource => ({
+const watchedBy = (
+  service: Service,
+  call: Call,
+  { href, to }: OutgoingNotificationRef
+): LiveSource => ({
   to,
+  href,
   mayRead: Effect.flatMap(
     refreshedCall(service, call),
     (refreshed) => outgoingNotificationOf(service, refreshed)
@@ -47,7 +52,8 @@ const streamStatus = (
   const lastId = call.request.headers.get("last-event-id")
   let version: number | undefined
   const sendStatus = Effect.fnUntraced(function*(
-    events: EventStream
+    events: EventStream,
+    { awaitReader }: StreamPace
   ): Effect.fn.Return<void, HandlerFailure> {
     const view = yield* describeAs(service, outgoing.to, outgoing.caller)
     if (isRefusal(view)) return endRefusedStream(events, view, outgoing.href)
@@ -58,7 +64,7 @@ const streamStatus = (
     const id = eventIdOf(version, data)
     if (isFirst && id === lastId) return
     if (!events.send(eventText({ event: "status", id, data }))) return
-    yield* Effect.promise(() => events.writable())
+    yield* awaitReader
     yield* Effect.sleep(statusEventPauseMs)
   })
   const headers: ReplyHeaders = [["Vary", "Accept"], ["Vary", "Authorization"]]
