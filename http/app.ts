@@ -389,7 +389,10 @@ class Application {
       }
       case "Stream": {
         const { headers, holdsPlace = false, lengthBytes, source, status } = answer
-        const ended = () => done(status)
+        const ended = () => {
+          answer.ended?.()
+          done(status)
+        }
         exchange.replyStream(status, headers, lengthBytes, source, holdsPlace).then(ended, ended)
         return
       }

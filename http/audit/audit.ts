@@ -97,7 +97,7 @@ const outcomeOf = (failure: HandlerFailure): AuditOutcome =>
  * An operation that began; `end` records its outcome. If that fails, or the node ends before, the
  * audit log itself records that the outcome is unknown.
  */
-export interface BegunOperation {
+interface BegunOperation {
   readonly end: (outcome: AuditOutcome) => Effect.Effect<void>
 }
 
@@ -152,6 +152,41 @@ export const beginAudited = Effect.fnUntraced(function*(
       )
   }
 })
+
+/** The bytes of an operation, for an answer that is a stream. */
+interface AuditedStream {
+  readonly source: AsyncIterable<Uint8Array>
+  /** To be called when the answer has ended, perhaps before the source was read. */
+  readonly ended: () => void
+}
+
+/**
+ * The bytes of an operation that began. Once, when all of them are read or the answer ends before,
+ * it calls `release`, for the place of the operation, and records the outcome.
+ */
+export const auditedStream = (
+  { end }: BegunOperation,
+  release: () => void,
+  bytes: () => AsyncIterable<Uint8Array>
+): AuditedStream => {
+  let isOver = false
+  const finish = (outcome: AuditOutcome): Effect.Effect<void> => {
+    if (isOver) return Effect.void
+    isOver = true
+    release()
+    return end(outcome)
+  }
+  async function* source(): AsyncGenerator<Uint8Array> {
+    let outcome: AuditOutcome = "unknown"
+    try {
+      yield* bytes()
+      outcome = "done"
+    } finally {
+      await Effect.runPromise(finish(outcome))
+    }
+  }
+  return { source: source(), ended: () => void Effect.runFork(finish("unknown")) }
+}
 
 /** Runs a change between two entries of the audit log. */
 export const audited = <A>(

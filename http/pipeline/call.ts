@@ -89,6 +89,8 @@ export type HandlerAnswer =
     readonly source: AsyncIterable<Uint8Array>
     /** Others wait for its end: a reader that is too slow is disconnected. */
     readonly holdsPlace?: boolean
+    /** Called once when the answer has ended, also if its client left before the first byte. */
+    readonly ended?: () => void
   }
   /** A stream of server-sent events; `start` is called once the headers are sent. */
   | {

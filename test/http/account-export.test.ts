@@ -58,6 +58,32 @@ const kindsOf = (lines: ReadonlyArray<Line>): Readonly<Record<string, number>> =
 const xmlOf = (lines: ReadonlyArray<Line>, kind: string): string =>
   lines.filter((line) => line.kind === kind).map(({ xml = "" }) => xml).join("\n")
 
+/** Readers of streams receive one piece, and wait for `release`; `paces` has one of each. */
+const holdStreams = () => {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const paces: Array<boolean | undefined> = []
+  const replyStream = Exchange.prototype.replyStream
+  const spied = vi.spyOn(Exchange.prototype, "replyStream").mockImplementation(
+    function(this: Exchange, status, headers, lengthBytes, body, holdsPlace) {
+      async function* held() {
+        let isFirst = true
+        for await (const line of body) {
+          if (isFirst) paces.push(holdsPlace)
+          isFirst = false
+          yield line
+          await released
+        }
+      }
+      return replyStream.call(this, status, headers, lengthBytes, held(), holdsPlace)
+    }
+  )
+  onTestFinished(() => spied.mockRestore())
+  return { paces, release: () => release() }
+}
+
 describe("the export of an account", () => {
   it("has a line of everything that it owns, and of nothing of others", async () => {
     const { basic } = await join("mover")
@@ -171,28 +197,7 @@ describe("the export of an account", () => {
     )
     const read = (at: number, basic = accounts[at]?.basic ?? "") =>
       send("GET", `${node}/accounts/reader${at}/export`, { basic })
-    let release = () => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const paces: Array<boolean | undefined> = []
-    // The readers receive one line, and wait.
-    const replyStream = Exchange.prototype.replyStream
-    const spied = vi.spyOn(Exchange.prototype, "replyStream").mockImplementation(
-      function(this: Exchange, status, headers, lengthBytes, body, holdsPlace) {
-        async function* held() {
-          let isFirst = true
-          for await (const line of body) {
-            if (isFirst) paces.push(holdsPlace)
-            isFirst = false
-            yield line
-            await released
-          }
-        }
-        return replyStream.call(this, status, headers, lengthBytes, held(), holdsPlace)
-      }
-    )
-    onTestFinished(() => spied.mockRestore())
+    const { paces, release } = holdStreams()
     const reading: Array<ReturnType<typeof read>> = []
     for (let at = 0; at < exportsAtOnceMax; at++) {
       reading.push(read(at))
@@ -209,5 +214,50 @@ describe("the export of an account", () => {
     expect((await send("GET", `${node}/archive`, { basic: admin })).status).toBe(200)
     // A reader that is too slow loses each of these places.
     expect(paces).toEqual(Array.from({ length: exportsAtOnceMax + 2 }, () => true))
+  })
+
+  it.each([
+    ["/accounts/racer/export", "account.export"],
+    ["/archive", "backup.take"]
+  ])(
+    "that begins beside another one is refused, and the audit log has no trace of it: %s",
+    async (path, action) => {
+      await join("racer")
+      const { release } = holdStreams()
+      const read = () => send("GET", `${service.nodes[0] ?? ""}${path}`, { basic: admin })
+      const exportsWith = async (outcome: string) => {
+        const target = path.replace("/export", "")
+        const filter = `action=${action}&target=${target}&outcome=${outcome}`
+        const { xml } = await send("GET", `/audit?${filter}`, { basic: admin })
+        return childrenOf(xml, "entry").length
+      }
+      const doneBefore = await exportsWith("done")
+      const both = [read(), read()]
+      expect((await Promise.race(both)).status).toBe(409)
+      release()
+      const statuses = (await Promise.all(both)).map(({ status }) => status)
+      expect(statuses.toSorted()).toEqual([200, 409])
+      expect(await exportsWith("done")).toBe(doneBefore + 1)
+      expect(await exportsWith("begun")).toBe(doneBefore + 1)
+    }
+  )
+
+  it("leaves its place when its client has left before the first byte", async () => {
+    const { basic } = await join("leaving")
+    const uri = `${service.nodes[0] ?? ""}/accounts/leaving/export`
+    const spied = vi.spyOn(Exchange.prototype, "replyStream").mockImplementationOnce(
+      function(this: Exchange) {
+        this.reply({ status: 503, headers: [] })
+        return Promise.resolve("aborted" as const)
+      }
+    )
+    onTestFinished(() => spied.mockRestore())
+    const authorization = `Basic ${Buffer.from(basic).toString("base64")}`
+    expect((await fetch(uri, { headers: { authorization } })).status).toBe(503)
+    expect((await send("GET", uri, { basic })).status).toBe(200)
+    const unknown = "/audit?target=/accounts/leaving&outcome=unknown"
+    await expect.poll(async () =>
+      childrenOf((await send("GET", unknown, { basic: admin })).xml, "entry").length
+    ).toBe(1)
   })
 })

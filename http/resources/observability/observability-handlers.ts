@@ -1,6 +1,6 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
-import { beginAudited, type BegunOperation } from "../../audit/index.ts"
+import { auditedStream, beginAudited } from "../../audit/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { defineHandler, emptySource, type HandlerAnswer, type HandlerFailure, httpError, noStore,
   type ResourceHandler, type Service } from "../../pipeline/index.ts"
@@ -12,7 +12,10 @@ const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer =
   body
 })
 
-const archiveAnswer = (source: AsyncIterable<Uint8Array>): HandlerAnswer => ({
+const archiveAnswer = (
+  source: AsyncIterable<Uint8Array>,
+  ended: () => void
+): HandlerAnswer => ({
   _tag: "Stream",
   status: 200,
   headers: [
@@ -22,36 +25,33 @@ const archiveAnswer = (source: AsyncIterable<Uint8Array>): HandlerAnswer => ({
   ],
   lengthBytes: undefined,
   source,
-  holdsPlace: true
+  holdsPlace: true,
+  ended
 })
 
 /** Makes one archive at a time, since each reads the whole store. */
 export const getArchive = (service: Service): ResourceHandler["handle"] => {
   let isRunning = false
-  async function* source({ end }: BegunOperation): AsyncGenerator<Uint8Array> {
-    // Two requests passed the check below at once: the later one fails before its first byte.
-    if (isRunning) throw new Error("another archive is being made")
-    isRunning = true
-    let outcome: "done" | "unknown" = "unknown"
-    try {
-      yield* service.archive()
-      outcome = "done"
-    } finally {
-      isRunning = false
-      await Effect.runPromise(end(outcome))
-    }
+  const release = () => {
+    isRunning = false
   }
   return Effect.fnUntraced(function*(call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const admin = yield* requireAdmin(service, call)
     if (isRunning) return yield* httpError("conflict", "an archive is being made at this node")
-    if (call.request.method === "HEAD") return archiveAnswer(emptySource)
+    if (call.request.method === "HEAD") return archiveAnswer(emptySource, () => {})
+    // Before the entry in the audit log, so that two requests at once do not both begin.
+    isRunning = true
     const operation = {
       caller: callerOf(admin),
       action: "backup.take",
       target: "/archive"
     } as const
-    const begun = yield* beginAudited(service, call, operation)
-    return archiveAnswer(source(begun))
+    const begun = yield* Effect.onError(
+      beginAudited(service, call, operation),
+      () => Effect.sync(release)
+    )
+    const { ended, source } = auditedStream(begun, release, service.archive)
+    return archiveAnswer(source, ended)
   })
 }
 
