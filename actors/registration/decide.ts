@@ -19,8 +19,8 @@ import { attemptItems, keepsAttempts } from "./attempts.ts"
 import { type Callee, type RegistrationAction, type RegistrationMessage, type RegistrationReply,
   type RegistrationState, viewOfRegistration } from "./protocol.ts"
 import { isEnd, isRejectedForGood, retryAtMs, withSuspensionReport } from "./push-answers.ts"
-import { endTest, replaysWith, startTest, testRejected, testUnverified, tooManyReplays,
-  withoutTestResult } from "./test-event.ts"
+import { endTest, startReplay, startTest, testEventsFormat, testRejected, testUnverified,
+  tooManyReplays, withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -173,6 +173,9 @@ const subscription = (
   ...form === "native" || secret === undefined ? {} : { secret }
 })
 
+const isRestored = ({ form, secrets }: Registered): boolean =>
+  form !== "webpush" || secrets.length > 0
+
 const browserNotRestored = "the keys of the browser were not restored, so nothing can be " +
   "encrypted for it: unsubscribe the browser, and subscribe it again"
 
@@ -264,22 +267,22 @@ const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
   return proceed(next, nowMs).reply(done)
 }
 
-const update: Row["Update"] = (state, message, { nowMs }) => {
+const update: Row["Update"] = (state, message, { format, nowMs }) => {
   const { callback = state.callback, challenge } = message
   if (isOutdated(state, message)) {
-    return challenge === state.updatedBy
-      ? stay().reply(described(state, nowMs))
-      : deny("PreconditionFailed")
+    if (challenge !== state.updatedBy) return deny("PreconditionFailed")
+    return stay().reply(described(state, nowMs))
   }
   const isMoved = callback !== state.callback
   if (isMoved && state.form !== "native") {
     return deny("Invalid", "the callback of a subscription cannot change")
   }
-  if (state.form === "webpush" && state.secrets.length === 0) {
-    return deny("Invalid", browserNotRestored)
+  if (!isRestored(state)) return deny("Invalid", browserNotRestored)
+  const replay = startReplay(state, message.cursor, nowMs)
+  if (replay._tag === "TooMany") {
+    if (format < testEventsFormat) return deny("Busy", tooManyReplays)
+    return stay().reply({ _tag: "TooManyReplays", untilMs: replay.untilMs })
   }
-  const replays = replaysWith(state, message.cursor, nowMs)
-  if (replays === undefined) return deny("Busy", tooManyReplays)
   const base: Registered = {
     ...without(
       withoutWaitingReport(isMoved ? withoutTestResult(state) : state),
@@ -292,7 +295,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
       ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const
     ),
     callback,
-    ...replays,
+    ...replay.changed,
     version: state.version + 1,
     updatedBy: challenge,
     tries: 0,
@@ -358,9 +361,7 @@ const test: Row["Test"] = (state, { id }, { nowMs }) => {
   if (state.mailboxGone) return deny("Gone")
   if (state.status === "unverified") return deny("OutOfOrder", testUnverified)
   if (state.endpointRejects === true) return deny("OutOfOrder", testRejected)
-  if (state.form === "webpush" && state.secrets.length === 0) {
-    return deny("Invalid", browserNotRestored)
-  }
+  if (!isRestored(state)) return deny("Invalid", browserNotRestored)
   const start = startTest(state.test, id, nowMs)
   if (start._tag === "Known") return stay().reply(described(state, nowMs))
   if (start._tag === "TooMany") {

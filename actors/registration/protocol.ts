@@ -321,6 +321,8 @@ export type RegistrationReply =
   | { readonly _tag: "Described"; readonly view: RegistrationView }
   /** There were as many test events as a minute may have; the next may begin at `untilMs`. */
   | { readonly _tag: "TooManyTests"; readonly untilMs: number }
+  /** The cursor went back as often as it may in a minute; it may again at `untilMs`. */
+  | { readonly _tag: "TooManyReplays"; readonly untilMs: number }
   | { readonly _tag: "Done" }
 
 /** Where a request goes, and the account that registered the callback, if it is known. */

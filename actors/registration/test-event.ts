@@ -9,7 +9,7 @@ import { browserReplaysPerMinuteMax, registrationLeaseMs, testsPerMinuteMax } fr
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
-/** The format of the cluster with which test events are sent: older nodes do not know them. */
+/** The format with which test events, and TooManyReplays, are sent: older nodes know neither. */
 export const testEventsFormat = 2
 
 const minuteMs = 60_000
@@ -167,16 +167,24 @@ interface Replayed {
   readonly replaysMs?: ReadonlyArray<number>
 }
 
+/** What follows a request that moves the cursor. */
+type ReplayStart =
+  /** It is allowed: the state then has this, too. */
+  | { readonly _tag: "Begins"; readonly changed: Pick<Replayed, "replaysMs"> }
+  | Extract<TestEventStart, { readonly _tag: "TooMany" }>
+
 /**
- * What the state has after a request that moves the cursor. The endpoint of a browser was never
- * verified: pushes to it go back so often in a minute. Undefined if this is one too many.
+ * Whether the cursor may move to `to`. The endpoint of a browser was never verified: pushes to it
+ * go back so often in a minute.
  */
-export const replaysWith = (
+export const startReplay = (
   { cursor, form, replaysMs = [] }: Replayed,
   to: number | undefined,
   nowMs: number
-): Pick<Replayed, "replaysMs"> | undefined => {
-  if (form !== "webpush" || to === undefined || to > cursor) return {}
+): ReplayStart => {
+  if (form !== "webpush" || to === undefined || to > cursor) return { _tag: "Begins", changed: {} }
   const start = startWithin(replaysMs, browserReplaysPerMinuteMax, nowMs)
-  return start._tag === "TooMany" ? undefined : { replaysMs: start.startsMs }
+  return start._tag === "TooMany"
+    ? start
+    : { _tag: "Begins", changed: { replaysMs: start.startsMs } }
 }

@@ -8,10 +8,11 @@ import type { OutboundContent, OutboundPost } from "../../actors/outbound/protoc
 import { PushResources } from "../../actors/registration/mailbox-reader.ts"
 import type { RegistrationMessage } from "../../actors/registration/protocol.ts"
 import { push } from "../../actors/registration/push.ts"
+import { testEventsFormat } from "../../actors/registration/test-event.ts"
 import { Vapid } from "../../actors/registration/web-push.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { address, type LogItem, type Peers, type Variant } from "../../runtime/index.ts"
-import { expectRefused, nowMs } from "./cells.ts"
+import { expectOnlyReply, expectRefused, nowMs } from "./cells.ts"
 import { contentOf } from "./contents.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "./dependencies.ts"
 import { absent, active, create, decide, delivered, expectBegun, expectEnd, expectNothing, faulted,
@@ -213,13 +214,19 @@ describe("the subscription of a browser", () => {
       expect(nextState).toMatchObject({ cursor: 1 })
       if (nextState?._tag === "Registered") state = nextState
     }
+    const untilMs = nowMs + 60_000
+    expectOnlyReply(decide(state, back, { format: testEventsFormat }), {
+      _tag: "TooManyReplays",
+      untilMs
+    })
+    // A node of an earlier version knows no such reply.
     expectRefused(decide(state, back), "Busy")
     // Without another position it goes on, and a verified callback always.
     expect(decide(state, update).nextState).toMatchObject({ status: "active" })
     const native = { ...state, form: "native" } as const
     expect(decide(native, back).nextState).toMatchObject({ cursor: 1 })
-    const later = decide(state, back, { nowMs: nowMs + 60_000 })
-    expect(later.nextState).toMatchObject({ cursor: 1, replaysMs: [nowMs + 60_000] })
+    const later = decide(state, back, { nowMs: untilMs })
+    expect(later.nextState).toMatchObject({ cursor: 1, replaysMs: [untilMs] })
   })
 
   it("retries other failures, for seven days", () => {

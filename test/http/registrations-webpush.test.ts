@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { originBrowsersMax, pushItemsMax } from "../../actors/limits.ts"
+import { browserReplaysPerMinuteMax, originBrowsersMax, pushItemsMax } from "../../actors/limits.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { countedOrigin } from "../../http/resources/registrations/push-services.ts"
 import { type Browser, decryptPush, newBrowser, verifyVapid } from "../actors/web-push.ts"
@@ -393,6 +393,23 @@ describe("a push to a browser", () => {
     const end = String(pushItemsMax + 5)
     await service.until(location, (one) => one.child("cursor") === end)
     expect(pushService.pushes(endpoint)).toHaveLength(1)
+  })
+
+  it("goes back a bounded number of times in a minute, and says when it may again", async () => {
+    const { href } = await service.open("browser-back-again")
+    await service.deposit(href, "old")
+    const created = await subscribe(href, subscriptionOf(pushService.at()))
+    const location = created.header("location")
+    const body = JSON.stringify({ since: "2020-01-01T00:00:00Z" })
+    const back = () => service.send("PUT", location, { basic: owner, body, ...asJson })
+    for (let n = 0; n < browserReplaysPerMinuteMax; n++) expect((await back()).status).toBe(200)
+    const excess = await back()
+    expect([excess.status, excess.header("retry-after")]).toEqual([
+      429,
+      expect.stringMatching(/^[1-6]?\d$/)
+    ])
+    expect(excess.text).toContain("registration-replays")
+    expect(excess.text).toContain("may be changed 6 times in a minute for a browser")
   })
 
   it("goes to no address that is not allowed", async () => {

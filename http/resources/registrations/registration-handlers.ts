@@ -2,14 +2,14 @@
 import { Effect } from "effect"
 import { pushItemsMax } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import type { RegistrationAttempt, RegistrationMessage, RegistrationReply,
-  RegistrationView } from "../../../actors/registration/index.ts"
+import { type RegistrationAttempt, type RegistrationMessage, type RegistrationReply,
+  type RegistrationView, tooManyReplays } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
-  failRefused, type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm,
-  isPageRequest, noStore, readFormMethod, readInput, refusalError, type RequestInput, seeOther,
+import { ask, askOrRefusal, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
+  type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm, isPageRequest, noStore,
+  readFormMethod, readInput, refusalError, type RequestInput, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
@@ -23,6 +23,7 @@ import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscri
 import { countedOrigin } from "./push-services.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
+import { tooManyInMinute } from "./test-event.ts"
 
 /* Creation (A12). */
 
@@ -298,6 +299,9 @@ const checkedVersion = Effect.fnUntraced(function*(
   return version
 })
 
+/** For an Idempotency-Key it is as any refusal: nothing was changed, and the key is unused. */
+const replayRefusal: Refusal = { _tag: "Refused", reason: "Busy", detail: undefined }
+
 /** Asks for a change of the version that the request has found; returns the registration. */
 const changeRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
@@ -307,16 +311,22 @@ const changeRegistration = Effect.fnUntraced(function*(
   const { call, service } = mailboxCall
   const { registration } = found
   const version = checkedVersion(mailboxCall, found)
-  const view = yield* failRefused(
-    changeOnce(
-      service,
-      call,
-      version,
-      (expected) =>
-        describeActor<RegistrationView>(service, registration.to, { ...message, ...expected })
+  const excess: { untilMs?: number } = {}
+  const change = (expected: { readonly ifVersion?: number }) =>
+    Effect.map(
+      askOrRefusal<RegistrationReply>(service, registration.to, { ...message, ...expected }),
+      (reply): RegistrationReply | Refusal => {
+        if (reply._tag !== "TooManyReplays") return reply
+        excess.untilMs = reply.untilMs
+        return replayRefusal
+      }
     )
-  )
-  return { ...found, view }
+  const reply = yield* changeOnce(service, call, version, change)
+  if (excess.untilMs !== undefined) {
+    return yield* tooManyInMinute("registration-replays", tooManyReplays, excess.untilMs)
+  }
+  if (isRefusal(reply)) return yield* refusalError(reply)
+  return { ...found, view: expectReply(reply, "Described").view }
 })
 
 /**

@@ -43,13 +43,14 @@ const awaitResult = Effect.fnUntraced(function*(
   return view
 })
 
-/** More test events than a registration, or all those of a mailbox, may have in a minute. */
-const tooMany = Effect.fnUntraced(function*(
+/** 429: more than a registration, or all those of a mailbox, may have in a minute. */
+export const tooManyInMinute = Effect.fnUntraced(function*(
+  policy: "registration-replays" | "registration-tests",
   detail: string,
   untilMs: number
 ): Effect.fn.Return<never, HandlerFailure> {
   const waitMs = untilMs - (yield* Clock.currentTimeMillis)
-  return yield* overLimit({ detail, policy: "registration-tests", waitMs })
+  return yield* overLimit({ detail, policy, waitMs })
 })
 
 /** 200 with the result; 202 if it is not known in time: then the registration shows it. */
@@ -61,14 +62,16 @@ export const postTest = defineMailboxHandler(function*(mailboxCall) {
   const reply = yield* ask<RegistrationReply>(service, registration.to, message)
   if (reply._tag === "TooManyTests") {
     const most = `a registration may have ${testsPerMinuteMax} tests in a minute`
-    return yield* tooMany(`${most}: send the next later`, reply.untilMs)
+    const detail = `${most}: send the next later`
+    return yield* tooManyInMinute("registration-tests", detail, reply.untilMs)
   }
   const { view: begun } = expectReply(reply, "Described")
   const view = yield* awaitResult(service, registration, begun, waitMsOf(call))
   const excessUntilMs = view.test?.excessUntilMs
   if (excessUntilMs !== undefined) {
     const most = `all registrations of a mailbox may have ${mailboxTestsPerMinuteMax} tests`
-    return yield* tooMany(`${most} in a minute: send the next later`, excessUntilMs)
+    const detail = `${most} in a minute: send the next later`
+    return yield* tooManyInMinute("registration-tests", detail, excessUntilMs)
   }
   if (isPageForm(call.request)) return seeOther(service, registration.path)
   const shown = registrationView(mailbox, registration, view)
