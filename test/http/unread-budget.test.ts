@@ -1,8 +1,10 @@
 /** The budget of unread answers, with a clock of the test. */
+import { array, assert, boolean, nat, property, record } from "fast-check"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { answerBytesPerSecondMin, answerCreditMsMax, answerKeepMs, heldAnswerBytes,
   readerStallMs } from "../../http/limits.ts"
 import { UnreadBudget } from "../../http/wire/answers/index.ts"
+import { IndexedHeap } from "../../http/wire/answers/indexed-heap.ts"
 
 const room = 10_000
 
@@ -73,6 +75,27 @@ describe("unread answers", () => {
     expect([budget.bytes, budget.size, ended]).toEqual([0, 0, []])
   })
 
+  it("that share a body make room in the order of their time, thousands at once", () => {
+    const count = 16_000
+    const networkBytesMax = (count + 1) * heldAnswerBytes + room
+    const budget = new UnreadBudget(
+      { networkBytesMax, totalBytesMax: Number.POSITIVE_INFINITY },
+      () => 5_000
+    )
+    const ended: Array<number> = []
+    const keep = (): void => {}
+    const body = new Uint8Array(room)
+    for (let n = 0; n < count; n += 1) {
+      const held = budget.hold({ network: "a", body, end: () => ended.push(n), keep })
+      if (n % 2 === 0) held.progress(answerBytesPerSecondMin)
+    }
+    expect(ended).toEqual([])
+    const large = new Uint8Array(count / 2 * heldAnswerBytes)
+    budget.hold({ network: "a", body: large, end: () => ended.push(-1), keep })
+    expect(ended).toEqual(Array.from({ length: count / 2 }, (_, n) => 2 * n + 1))
+    expect(budget.bytes).toBe(networkBytesMax)
+  })
+
   it("have always room for one, however large", () => {
     const { budget, ended, hold } = world()
     hold("large", "a", new Uint8Array(10 * room))
@@ -130,5 +153,55 @@ describe("unread answers", () => {
     clock.nowMs += 1
     budget.sweep()
     expect(ended).toContain("paused")
+  })
+})
+
+describe("an indexed heap", () => {
+  interface Numbered {
+    readonly n: number
+    key: number
+  }
+
+  it("has the first of its items, whichever of them move and leave", () => {
+    const step = record({ isPut: boolean(), n: nat(9), key: nat(20) })
+    assert(property(array(step, { maxLength: 60 }), (steps) => {
+      const items = Array.from({ length: 10 }, (_, n): Numbered => ({ n, key: 0 }))
+      const heap = new IndexedHeap<Numbered>((one, other) =>
+        one.key === other.key ? one.n < other.n : one.key < other.key
+      )
+      const present = new Set<Numbered>()
+      for (const { isPut, key, n } of steps) {
+        const item = items[n]
+        if (item === undefined) continue
+        if (isPut) {
+          item.key = key
+          heap.put(item)
+          present.add(item)
+        } else {
+          heap.remove(item)
+          present.delete(item)
+        }
+        const [first] = [...present]
+          .toSorted((one, other) => one.key - other.key || one.n - other.n)
+        expect(heap.first).toBe(first)
+      }
+    }))
+  })
+
+  it("compares an item with a number of others that grows with its logarithm", () => {
+    const count = 16_384
+    let compared = 0
+    const heap = new IndexedHeap<Numbered>((one, other) => {
+      compared += 1
+      return one.key < other.key
+    })
+    for (let n = 0; n < count; n += 1) heap.put({ n, key: n * 7_919 % count })
+    const keys: Array<number> = []
+    for (let first = heap.first; first !== undefined; first = heap.first) {
+      keys.push(first.key)
+      heap.remove(first)
+    }
+    expect(keys).toEqual(Array.from({ length: count }, (_, n) => n))
+    expect(compared).toBeLessThan(3 * count * Math.log2(count))
   })
 })

@@ -2,11 +2,13 @@
  * The memory that answers may take which their clients have not read: all together, and those of
  * one client network (protocol §7). An answer that the socket takes at once costs nothing. Each
  * byte that a client reads gives its answer more time; an answer without time is ended. When the
- * answers take too much memory, those with the least time are ended first.
+ * answers take too much memory, those with the least time are ended first, each in logarithmic
+ * time: thousands that share one body may have to make room at once.
  */
 import { answerBytesPerSecondMin, answerCreditMsMax, answerKeepMs, answerSweepMs, heldAnswerBytes,
   networkUnreadBytesMax, placeReaderBytesPerSecondMin, readerStallMs,
   unreadBytesMax } from "../../limits.ts"
+import { IndexedHeap } from "./indexed-heap.ts"
 
 /** How fast a client must read. What it reads faster gives it time for pauses, at most so long. */
 export interface ReadingPace {
@@ -38,6 +40,9 @@ interface Waiting {
 }
 
 interface Held extends Waiting {
+  readonly use: NetworkUse
+  /** Later ones have a greater number. */
+  readonly n: number
   /** What it takes beside the shared body. */
   bytes: number
   /** When it has no more time. */
@@ -76,6 +81,14 @@ class Use {
   }
 }
 
+/** What the answers of one network take, and those of them that wait for their clients. */
+class NetworkUse extends Use {
+  /** The one with the least time first. */
+  readonly waiting = new IndexedHeap<Held>((one, other) =>
+    one.dueMs === other.dueMs ? one.n < other.n : one.dueMs < other.dueMs
+  )
+}
+
 interface UnreadLimits {
   readonly totalBytesMax: number
   readonly networkBytesMax: number
@@ -91,7 +104,10 @@ export class UnreadBudget {
   private readonly nowMs: () => number
   private readonly held = new Set<Held>()
   private readonly all = new Use()
-  private readonly networks = new Map<string, Use>()
+  private readonly networks = new Map<string, NetworkUse>()
+  /** The network that uses most first. */
+  private readonly uses = new IndexedHeap<NetworkUse>((one, other) => one.bytes > other.bytes)
+  private heldCount = 0
   private timer: NodeJS.Timeout | undefined
 
   /** `nowMs` reads a clock that never goes backwards. */
@@ -113,24 +129,26 @@ export class UnreadBudget {
   /** Begins to hold an answer; perhaps others are ended to make room for it. */
   hold(waiting: Waiting): HeldAnswer {
     const nowMs = this.nowMs()
+    const use = this.networks.get(waiting.network) ?? new NetworkUse()
+    this.networks.set(waiting.network, use)
     const answer: Held = {
       ...waiting,
+      use,
+      n: this.heldCount++,
       bytes: 0,
       dueMs: nowMs + readerStallMs,
       keptMs: nowMs,
       pausedMs: undefined
     }
     this.held.add(answer)
-    const use = this.networks.get(waiting.network) ?? new Use()
-    this.networks.set(waiting.network, use)
     if (answer.body !== undefined) {
       this.all.hold(answer.body)
       use.hold(answer.body)
     }
     this.timer ??= setTimeout(this.turn, answerSweepMs).unref()
-    this.count(answer, heldAnswerBytes)
+    this.take(answer, heldAnswerBytes)
     return {
-      resize: (bytes) => this.count(answer, heldAnswerBytes + bytes),
+      resize: (bytes) => this.take(answer, heldAnswerBytes + bytes),
       pause: (isPaused) => this.pause(answer, isPaused),
       progress: (bytes) => this.credit(answer, bytes),
       release: () => this.release(answer)
@@ -165,63 +183,72 @@ export class UnreadBudget {
       answer.dueMs += this.nowMs() - pausedMs
       answer.pausedMs = undefined
     }
+    this.place(answer)
+  }
+
+  /** Enters an answer among those of its network that may be ended, or removes it from them. */
+  private place(answer: Held): void {
+    if (this.held.has(answer) && answer.pausedMs === undefined) answer.use.waiting.put(answer)
+    else answer.use.waiting.remove(answer)
   }
 
   private credit(answer: Held, bytes: number): void {
     const { bytesPerSecondMin, creditMsMax } = answer.pace ?? commonPace
     const moreMs = bytes * 1000 / bytesPerSecondMin
     answer.dueMs = Math.min(answer.dueMs + moreMs, this.nowMs() + creditMsMax)
+    this.place(answer)
   }
 
-  private count(answer: Held, bytes: number): void {
+  /** Counts so many bytes of an answer from now on; perhaps others are ended to make room. */
+  private take(answer: Held, bytes: number): void {
     if (!this.held.has(answer)) return
+    const { use } = answer
     const more = bytes - answer.bytes
     answer.bytes = bytes
     this.all.bytes += more
-    const use = this.networks.get(answer.network)
-    if (use !== undefined) use.bytes += more
+    use.bytes += more
+    this.uses.put(use)
     if (more > 0) this.makeRoom(answer)
   }
 
   private release(answer: Held): void {
     if (!this.held.has(answer)) return
-    this.count(answer, 0)
+    this.take(answer, 0)
     this.held.delete(answer)
-    const { body, network } = answer
-    const use = this.networks.get(network)
+    this.place(answer)
+    const { body, network, use } = answer
     if (body !== undefined) {
       this.all.release(body)
-      use?.release(body)
+      use.release(body)
     }
-    if (use?.bytes === 0) this.networks.delete(network)
+    if (use.bytes > 0) return this.uses.put(use)
+    this.uses.remove(use)
+    this.networks.delete(network)
   }
 
   /** Ends others while `answer`, its network or all take too much; a single one always has room. */
   private makeRoom(answer: Held): void {
     const { networkBytesMax, totalBytesMax } = this.limits
-    const bytesOf = (network: string) => this.networks.get(network)?.bytes ?? 0
-    while (bytesOf(answer.network) > networkBytesMax) {
-      if (!this.endSlowest(answer.network, answer)) break
-    }
-    while (this.bytes > totalBytesMax) {
-      let largest = answer.network
-      for (const network of this.networks.keys()) {
-        if (bytesOf(network) > bytesOf(largest)) largest = network
-      }
-      if (!this.endSlowest(largest, answer)) break
-    }
+    const { use } = answer
+    // It is spared itself.
+    use.waiting.remove(answer)
+    while (use.bytes > networkBytesMax && this.endSlowest(use)) continue
+    while (this.bytes > totalBytesMax && this.endSlowest(this.largest(use))) continue
+    this.place(answer)
   }
 
-  /** Ends the answer of a network that has the least time; false if none waits but `spared`. */
-  private endSlowest(network: string, spared: Held): boolean {
-    let slowest: Held | undefined
-    for (const one of this.held) {
-      if (one === spared || one.network !== network || one.pausedMs !== undefined) continue
-      if (slowest === undefined || one.dueMs < slowest.dueMs) slowest = one
-    }
-    if (slowest === undefined) return false
-    this.release(slowest)
-    slowest.end()
+  /** The network that uses most; `use`, if no other one uses more. */
+  private largest(use: NetworkUse): NetworkUse {
+    const { first } = this.uses
+    return first === undefined || first.bytes <= use.bytes ? use : first
+  }
+
+  /** Ends the answer of a network that has the least time; false if none waits. */
+  private endSlowest({ waiting }: NetworkUse): boolean {
+    const { first } = waiting
+    if (first === undefined) return false
+    this.release(first)
+    first.end()
     return true
   }
 }
