@@ -508,6 +508,9 @@ export const envelopeAgeMaxMs = answeredKeepMs - envelopeSkewMs
 /** Signed messages of clients that are no nodes: so many in `answeredKeepMs`, for each node. */
 export const foreignEnvelopesMax = 100_000
 
+/** Hints of changes that a node remembers in each of two generations of `answeredKeepMs`. */
+export const receivedHintsMax = 100_000
+
 /** Interval of the log lines about messages that are not signed. */
 export const forgeryLogMs = 60_000
 

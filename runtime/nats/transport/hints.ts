@@ -9,18 +9,70 @@
  */
 import type { NatsConnection, Subscription } from "@nats-io/transport-node"
 import { keyOf } from "../../actor/index.ts"
-import { bundleCharsMax } from "../../limits.ts"
+import { answeredKeepMs, bundleCharsMax, receivedHintsMax } from "../../limits.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
-import { type Envelopes, isFresh, nodeNamedBy } from "./envelopes.ts"
-import { ReceivedCodes } from "./foreign-envelopes.ts"
+import { type Envelopes, type EnvelopeSignature, isFresh, nodeNamedBy } from "./envelopes.ts"
 
 const subject = "restante.changes"
+
+/** Received hints: their codes, and when the latest of them was sent. */
+interface HintGeneration {
+  readonly codes: Set<string>
+  latestMs: number
+}
+
+const emptyGeneration = (): HintGeneration => ({
+  codes: new Set(),
+  latestMs: Number.NEGATIVE_INFINITY
+})
+
+/**
+ * The hints that a node has received, in two generations. A generation ends after `answeredKeepMs`,
+ * or with `receivedHintsMax` hints. Those of such an early end may still be fresh when they
+ * are forgotten: then none that was sent before their latest counts, as it may be a repeated one.
+ */
+export class ReceivedHints {
+  private current = emptyGeneration()
+  private before = emptyGeneration()
+  private beganMs = 0
+  private forgottenMs = Number.NEGATIVE_INFINITY
+
+  /** The codes that it knows. */
+  get size(): number {
+    return this.current.codes.size + this.before.codes.size
+  }
+
+  /** Whether a hint counts: it is fresh, and was not received before. */
+  accept(signature: EnvelopeSignature): boolean {
+    const { code, sentAtMs } = signature
+    this.rotate()
+    const { before, current } = this
+    if (!isFresh(signature) || sentAtMs <= this.forgottenMs) return false
+    if (current.codes.has(code) || before.codes.has(code)) return false
+    current.codes.add(code)
+    current.latestMs = Math.max(current.latestMs, sentAtMs)
+    return true
+  }
+
+  private rotate(): void {
+    const nowMs = performance.now()
+    const isOver = nowMs - this.beganMs > answeredKeepMs
+    if (!isOver && this.current.codes.size < receivedHintsMax) return
+    // After the whole time no hint of the generation before is fresh.
+    this.forgottenMs = isOver
+      ? Number.NEGATIVE_INFINITY
+      : Math.max(this.forgottenMs, this.before.latestMs)
+    this.before = this.current
+    this.current = emptyGeneration()
+    this.beganMs = nowMs
+  }
+}
 
 export class Hints {
   private readonly nc: NatsConnection
   private readonly envelopes: Envelopes
   private readonly node: string
-  private readonly received = new ReceivedCodes()
+  private readonly received = new ReceivedHints()
   /** The listeners of each watched actor, by its key. */
   private readonly watched = new Map<string, Set<HintListener>>()
   /** Only while an actor is watched. */
@@ -60,9 +112,7 @@ export class Hints {
       callback: (error, message) => {
         if (error !== null || nodeNamedBy(message) === this.node) return
         const envelope = this.envelopes.receive("change", message)
-        if (envelope === undefined || !isFresh(envelope)) return
-        if (this.received.has(envelope.code)) return
-        this.received.add(envelope.code)
+        if (envelope === undefined || !this.received.accept(envelope)) return
         for (const line of envelope.text.split("\n")) {
           const space = line.indexOf(" ")
           this.notify(line.slice(0, space), line.slice(space + 1))

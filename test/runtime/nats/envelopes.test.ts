@@ -6,13 +6,14 @@ import type { Msg, NatsConnection } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { address, shardOf, subjectOf } from "../../../runtime/actor/address.ts"
-import { answeredKeepMs, envelopeAgeMaxMs, envelopeSkewMs, foreignEnvelopesMax,
+import { answeredKeepMs, envelopeAgeMaxMs, envelopeSkewMs, foreignEnvelopesMax, receivedHintsMax,
   tenureSettledMs } from "../../../runtime/limits.ts"
 import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
 import { rawHeaders, TurnWrites } from "../../../runtime/nats/connection/turn-writes.ts"
 import { type EnvelopeAuthenticator,
   hmacAuthenticator } from "../../../runtime/nats/transport/envelope-authenticator.ts"
 import { ForeignEnvelopes } from "../../../runtime/nats/transport/foreign-envelopes.ts"
+import { ReceivedHints } from "../../../runtime/nats/transport/hints.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
 import { signed as signedFor, testAuthenticator, testKey } from "./keys.ts"
@@ -378,6 +379,29 @@ describe("signed messages of other clients", () => {
     vi.advanceTimersByTime(answeredKeepMs + 1)
     expect(refusal("one more")).toBe("EnvelopeRefused")
     expect(refusal("code 5")).toBeUndefined()
+  })
+})
+
+describe("hints of changes", () => {
+  it("are remembered up to a number, and none of those forgotten counts again", () => {
+    const hints = new ReceivedHints()
+    const accept = (code: string, sentAtMs: number) => hints.accept({ code, sentAtMs })
+    const firstMs = Date.now()
+    const generation = (name: string): void => {
+      for (let n = 0; n < receivedHintsMax; n++) accept(`${name} ${n}`, Date.now())
+    }
+    generation("first")
+    vi.advanceTimersByTime(1)
+    generation("second")
+    expect(hints.size).toBe(2 * receivedHintsMax)
+    expect([accept("first 5", firstMs), accept("second 5", firstMs + 1)]).toEqual([false, false])
+    // The first ones are forgotten, and are still fresh.
+    expect(hints.size).toBe(receivedHintsMax)
+    expect([accept("late", firstMs), accept("new", firstMs + 1)]).toEqual([false, true])
+    expect([accept("first 5", firstMs), accept("new", firstMs + 1)]).toEqual([false, false])
+    // Without so many hints each is known for as long as it counts.
+    vi.advanceTimersByTime(answeredKeepMs + 1)
+    expect([accept("late", firstMs), accept("newer", Date.now())]).toEqual([false, true])
   })
 })
 
