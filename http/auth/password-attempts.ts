@@ -17,6 +17,8 @@ export interface PasswordAttempt<A> {
   readonly passwordHash: string
   readonly check: Effect.Effect<A, HandlerFailure>
   readonly isWrong: (result: A) => boolean
+  /** Whether the result proves that it is right: content without a password takes any. */
+  readonly isRight: (result: A) => boolean
 }
 
 /** The counts of the address and of its network: one client may have all addresses of a /48. */
@@ -138,7 +140,7 @@ export const checkPassword = Effect.fnUntraced(function*<A>(
   const key = sha256(`${tried.target}\n${tried.passwordHash}`)
   const attempt = key.slice(0, tryChars)
   const { ofAddress, ofNetwork } = countersOf(service, call)
-  const { isWrong } = tried
+  const { isRight, isWrong } = tried
   const result = credentialCache.isKnownPassword(key)
     ? yield* checkKnown(service, call, key, tried)
     : yield* countInTurn(service, ofAddress, attempt, {
@@ -146,7 +148,7 @@ export const checkPassword = Effect.fnUntraced(function*<A>(
       isWrong
     })
   if (!isWrong(result)) {
-    credentialCache.rememberPassword(key)
+    if (isRight(result)) credentialCache.rememberPassword(key)
     return result
   }
   credentialCache.markSuspect(ofNetwork.name)

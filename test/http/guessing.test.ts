@@ -2,10 +2,11 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTokensMax, wrongPasswordsMax, wrongTokensMax } from "../../actors/limits.ts"
+import { sha256 } from "../../actors/secret-hash.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import type { Address, Tagged } from "../../runtime/index.ts"
-import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 let service: Harness
 afterEach(() => service.close())
@@ -355,6 +356,37 @@ describe("message passwords at once", () => {
       ])
       expect([countOf(statuses, 200), countOf(statuses, 401)]).toEqual([100, 3])
     }
+  })
+
+  it("are remembered only if they are right", async () => {
+    await start()
+    const { credentialCache } = service.service
+    const [node] = service.nodes
+    const content = async (headers = {}) => {
+      const options = { basic: `admin:${adminToken}`, body: "x", type: "text/plain", headers }
+      return new URL((await service.send("POST", "/content", options)).header("location")).pathname
+    }
+    const isKnownAfter = async (path: string, guess: string, sent: Sending) => {
+      const { status } = await service.send("GET", `${node}${path}`, sent)
+      const id = path.slice(path.lastIndexOf("/") + 1)
+      return [status, credentialCache.isKnownPassword(sha256(`${id}\n${sha256(guess)}`))]
+    }
+    const withField = (guess: string) => ({ headers: { "Message-Password": guess } })
+    const closed = await content({ "Message-Password": password })
+    const open = await content()
+    const missing = `/content/${"x".repeat(22)}`
+    const guess = "any-password-of-somebody"
+    for (const path of [open, missing]) {
+      const known = await isKnownAfter(path, guess, withField(guess))
+      expect(known).toEqual([path === open ? 200 : 404, false])
+    }
+    expect(await isKnownAfter(closed, guess, withField(guess))).toEqual([401, false])
+    // The owner may read it with its token alone.
+    const owner = { Authorization: `Bearer ${adminToken}`, "Message-Password": guess }
+    expect(await isKnownAfter(closed, guess, { headers: owner })).toEqual([200, false])
+    expect(await isKnownAfter(closed, password, withField(password))).toEqual([200, true])
+    const basic = { basic: `admin:${adminToken}` }
+    expect(await isKnownAfter(closed, adminToken, basic)).toEqual([200, true])
   })
 
   it("of a network have a limit of their own, whatever addresses of it send them", async () => {

@@ -59,10 +59,13 @@ const withMessageChallenge = ({ identity }: Call, failure: HandlerFailure): Hand
     ? httpError("unauthenticated", failure.problem.detail, messageChallenge)
     : failure
 
-/** The password is wrong, and the check of what may be an account has failed. */
-interface WrongPassword {
-  readonly _tag: "WrongPassword"
-  readonly failure: HandlerFailure
+/** What the content's actor replied to the credentials of a request. */
+interface AccessCheck {
+  readonly reply: ContentReply | Refusal
+  /** Whether they had an account, which may be why they were accepted. */
+  readonly hasAccount: boolean
+  /** The password is wrong, and so is what may be an account. */
+  readonly failure?: HandlerFailure
 }
 
 /**
@@ -77,28 +80,44 @@ const askWithAccess = Effect.fnUntraced(function*(
   call: Call,
   to: Address,
   message: (access: ContentAccess) => ContentMessage
-): Effect.fn.Return<ContentReply | Refusal | WrongPassword, HandlerFailure> {
-  const askWith = (access: ContentAccess) =>
-    askOrRefusal<ContentReply>(service, to, message(access))
+): Effect.fn.Return<AccessCheck, HandlerFailure> {
+  const askWith = (access: ContentAccess): Effect.Effect<AccessCheck, HandlerFailure> =>
+    Effect.map(
+      askOrRefusal<ContentReply>(service, to, message(access)),
+      (reply) => ({ reply, hasAccount: access.account !== undefined })
+    )
   if (call.identity._tag !== "Basic") {
     return yield* askWith(yield* accessOf(service, call, authenticate))
   }
   const secrets = secretsOf(call)
-  const reply = yield* askWith(secrets)
+  const checked = yield* askWith(secrets)
+  const { reply } = checked
   const isAccountNeeded = isRefusal(reply) && (reply.reason === "Unauthenticated" ||
     (reply.reason === "NotFound" && secrets.editHash !== undefined))
-  if (!isAccountNeeded) return reply
+  if (!isAccountNeeded) return checked
   const proof = yield* Effect.result(accessOf(service, call, authenticateCounted))
   if (Result.isFailure(proof)) {
     if (reply.reason !== "Unauthenticated") return yield* Effect.fail(proof.failure)
-    return { _tag: "WrongPassword", failure: proof.failure }
+    return { ...checked, failure: proof.failure }
   }
   const access = proof.success
-  return access.account === undefined ? reply : yield* askWith(access)
+  return access.account === undefined ? checked : yield* askWith(access)
 })
 
-const isWrongPassword = (reply: ContentReply | Refusal | WrongPassword): boolean =>
-  reply._tag === "WrongPassword" || (isRefusal(reply) && reply.reason === "Unauthenticated")
+const isWrongPassword = ({ failure, reply }: AccessCheck): boolean =>
+  failure !== undefined || (isRefusal(reply) && reply.reason === "Unauthenticated")
+
+/**
+ * Whether the reply proves that the offered password is right, or the token of the account that may
+ * read: not one to an edit secret, to an account beside the password, or of content without one.
+ */
+const isRightPassword = (call: Call, { hasAccount, reply }: AccessCheck): boolean => {
+  if (isRefusal(reply) || call.parameters.secret("content") !== undefined) return false
+  if (hasAccount) {
+    return call.identity._tag === "Basic" && !call.request.headers.has("message-password")
+  }
+  return reply._tag === "Described" && reply.view.hasPassword
+}
 
 /**
  * Asks the content's actor as a reader. A wrong password is 401 with its own challenge and counts
@@ -115,13 +134,15 @@ export const askAsReader = Effect.fnUntraced(function*(
     askWithAccess(service, call, to, message),
     (failure) => withMessageChallenge(call, failure)
   )
-  const reply = password === undefined ? yield* check : yield* checkPassword(service, call, {
+  const checked = password === undefined ? yield* check : yield* checkPassword(service, call, {
     target: to.id,
     passwordHash: secretHash(password),
     check,
-    isWrong: isWrongPassword
+    isWrong: isWrongPassword,
+    isRight: (one) => isRightPassword(call, one)
   })
-  if (reply._tag === "WrongPassword") return yield* Effect.fail(reply.failure)
+  const { failure, reply } = checked
+  if (failure !== undefined) return yield* Effect.fail(failure)
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
   return yield* httpError(
