@@ -68,7 +68,7 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax,
-  mailboxTestsPerMinuteMax, passwordTurnMs, passwordTurnsMax, pushItemsMax,
+  mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pushItemsMax,
   receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
   testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"

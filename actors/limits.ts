@@ -209,13 +209,17 @@ export const wrongAccountTokensMax = 100
 
 /**
  * The passwords of one address that are being checked are as many as may be wrong; another one
- * waits, looks so often whether there is room, and is 429 in the end.
+ * waits, looks so often whether there is room, and is 429 in the end. It has two turns to wait for,
+ * of its address and of its network, and so long for both.
  */
 export const passwordTurnMs = 25
 
-export const passwordTurnsMax = 200
+export const passwordWaitMs = 4_000
 
-/** An attempt whose end got lost counts no longer. Content replies to a password sooner. */
+/**
+ * An attempt whose end got lost counts no longer. It counts while it waits for its second turn and
+ * is checked: content replies to a password sooner.
+ */
 export const passwordCheckMs = 10_000
 
 export const wrongAttemptsWindowMs = 60_000

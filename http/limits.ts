@@ -2,7 +2,8 @@
  * Every bound of the HTTP side: bytes, counts and times. Each name ends in its unit. The cluster
  * configuration repeats the limits that an operator may change, with these defaults.
  */
-import { answerCharsMax, contentOverheadBytes } from "../actors/index.ts"
+import { answerCharsMax, contentOverheadBytes, passwordCheckMs,
+  passwordWaitMs } from "../actors/index.ts"
 
 /** The bounds of documents that an operator may choose (protocol §0). */
 export interface DocumentLimits {
@@ -113,10 +114,8 @@ export const acceptCacheMax = 256
 /** Entity tags of one If-Match or If-None-Match field that the service compares. */
 export const entityTagsMax = 64
 
-/** Length of a request path. */
+/** Length of a request path, and its segments. */
 export const pathCharsMax = 2048
-
-/** Segments of a request path. */
 export const pathSegmentsMax = 16
 
 /** Body of an HTML form. */
@@ -786,6 +785,7 @@ const relations: ReadonlyArray<readonly [holds: boolean, relation: string]> = [
       storedValueBytesMax,
     "every store takes a notification of the default limits"
   ],
+  [2 * passwordWaitMs < passwordCheckMs, "a password still counts while it is checked"],
   [keysPauseMs < keysFreshMs, "the pause between fetches is shorter than keys are fresh"],
   [keysFreshMs < keysStaleMs, "keys are fetched again before they become stale"],
   [

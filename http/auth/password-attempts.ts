@@ -2,8 +2,8 @@
  * Attempts at message passwords (protocol §1.1). Each is in the counts of its address and of its
  * network while it is checked, so that many at once are no more guesses than one after the other.
  */
-import { Effect } from "effect"
-import { passwordTurnMs, passwordTurnsMax, sha256 } from "../../actors/index.ts"
+import { Clock, Effect } from "effect"
+import { passwordTurnMs, passwordWaitMs, sha256 } from "../../actors/index.ts"
 import type { ThrottleReply } from "../../actors/throttle/index.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../pipeline/index.ts"
 import { secretHash } from "./credentials/index.ts"
@@ -37,6 +37,8 @@ const turnError = httpError(
   [["Retry-After", "1"]]
 )
 
+type Checks<A> = Pick<PasswordAttempt<A>, "check" | "isWrong">
+
 interface CheckedAttempt<A> {
   readonly result: A
 }
@@ -46,7 +48,7 @@ const countWhile = <A>(
   service: Service,
   counter: ThrottleCounter,
   attempt: string,
-  { check, isWrong }: Pick<PasswordAttempt<A>, "check" | "isWrong">
+  { check, isWrong }: Checks<A>
 ): Effect.Effect<CheckedAttempt<A> | undefined, HandlerFailure> => {
   const { of } = counter
   let isEnding = true
@@ -75,34 +77,69 @@ const countWhile = <A>(
   )
 }
 
-/** {@link countWhile}, as soon as fewer attempts are being checked than may be wrong. */
-const countInTurn = Effect.fnUntraced(function*<A>(
-  service: Service,
-  counter: ThrottleCounter,
-  attempt: string,
-  checks: Pick<PasswordAttempt<A>, "check" | "isWrong">
+/**
+ * Waits of one attempt for its turns. They are over after `passwordWaitMs` together, so that an
+ * attempt still counts while it is checked, and as soon as the client has left.
+ */
+interface TurnWait {
+  readonly isOver: Effect.Effect<boolean>
+}
+
+const turnWaitOf = ({ exchange }: Call): Effect.Effect<TurnWait> =>
+  Effect.map(Clock.currentTimeMillis, (fromMs) => ({
+    isOver: Effect.map(
+      Clock.currentTimeMillis,
+      (nowMs) => exchange.isAborted || nowMs - fromMs >= passwordWaitMs
+    )
+  }))
+
+/**
+ * Repeats `begin` until it returns a result, which it does as soon as fewer attempts are being
+ * checked than may be wrong. Fails with 429 when the wait is over.
+ */
+const inTurn = Effect.fnUntraced(function*<A>(
+  { isOver }: TurnWait,
+  begin: Effect.Effect<A | undefined, HandlerFailure>
 ): Effect.fn.Return<A, HandlerFailure> {
-  for (let turn = 0; turn < passwordTurnsMax; turn += 1) {
-    const checked = yield* countWhile(service, counter, attempt, checks)
-    if (checked !== undefined) return checked.result
+  // The number of turns is bounded also where the clock is set back.
+  for (let waitedMs = 0; waitedMs <= passwordWaitMs; waitedMs += passwordTurnMs) {
+    const begun = yield* begin
+    if (begun !== undefined) return begun
+    if (yield* isOver) break
     yield* Effect.sleep(passwordTurnMs)
   }
   return yield* turnError
 })
 
-/** Fails with 429 as {@link countInTurn} does; the attempt itself is not counted. */
-const passInTurn = Effect.fnUntraced(function*(
+/** {@link countWhile} in its turn. */
+const countInTurn = <A>(
   service: Service,
+  wait: TurnWait,
+  counter: ThrottleCounter,
+  attempt: string,
+  checks: Checks<A>
+): Effect.Effect<A, HandlerFailure> =>
+  Effect.map(
+    inTurn(wait, Effect.suspend(() => countWhile(service, counter, attempt, checks))),
+    ({ result }) => result
+  )
+
+/** Fails with 429 as {@link countInTurn} does; the attempt itself is not counted. */
+const passInTurn = (
+  service: Service,
+  wait: TurnWait,
   counter: ThrottleCounter
-): Effect.fn.Return<void, HandlerFailure> {
-  for (let turn = 0; turn < passwordTurnsMax; turn += 1) {
-    const reply = yield* askCounter(service, counter, { _tag: "Check", of: counter.of })
-    if (reply.waitMs > 0) return yield* tooManyError(counter, reply.waitMs)
-    if (reply.isFull !== true) return
-    yield* Effect.sleep(passwordTurnMs)
-  }
-  return yield* turnError
-})
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.asVoid(inTurn(
+    wait,
+    Effect.flatMap(
+      askCounter(service, counter, { _tag: "Check", of: counter.of }),
+      ({ isFull, waitMs }): Effect.Effect<true | undefined, HandlerFailure> =>
+        waitMs > 0
+          ? Effect.fail(tooManyError(counter, waitMs))
+          : Effect.succeed(isFull === true ? undefined : true)
+    )
+  ))
 
 /**
  * Checks a password that was right at this node recently. This takes one message to the throttle,
@@ -111,13 +148,14 @@ const passInTurn = Effect.fnUntraced(function*(
 const checkKnown = Effect.fnUntraced(function*<A>(
   service: Service,
   call: Call,
+  wait: TurnWait,
   key: string,
   { check, isWrong }: PasswordAttempt<A>
 ): Effect.fn.Return<A, HandlerFailure> {
   const { credentialCache } = service
   const { ofAddress, ofNetwork } = countersOf(service, call)
-  yield* passInTurn(service, ofAddress)
-  if (credentialCache.isSuspect(ofNetwork.name)) yield* passInTurn(service, ofNetwork)
+  yield* passInTurn(service, wait, ofAddress)
+  if (credentialCache.isSuspect(ofNetwork.name)) yield* passInTurn(service, wait, ofNetwork)
   const result = yield* check
   if (!isWrong(result)) return result
   credentialCache.forgetPassword(key)
@@ -139,12 +177,13 @@ export const checkPassword = Effect.fnUntraced(function*<A>(
   const { credentialCache } = service
   const key = sha256(`${tried.target}\n${tried.passwordHash}`)
   const attempt = key.slice(0, tryChars)
+  const wait = yield* turnWaitOf(call)
   const { ofAddress, ofNetwork } = countersOf(service, call)
   const { isRight, isWrong } = tried
   const result = credentialCache.isKnownPassword(key)
-    ? yield* checkKnown(service, call, key, tried)
-    : yield* countInTurn(service, ofAddress, attempt, {
-      check: countInTurn(service, ofNetwork, attempt, tried),
+    ? yield* checkKnown(service, call, wait, key, tried)
+    : yield* countInTurn(service, wait, ofAddress, attempt, {
+      check: countInTurn(service, wait, ofNetwork, attempt, tried),
       isWrong
     })
   if (!isWrong(result)) {

@@ -103,6 +103,11 @@ export class Exchange {
     return this.hasAnswered
   }
 
+  /** Whether the client left before the answer was complete. */
+  get isAborted(): boolean {
+    return this.aborted
+  }
+
   /** Adds header fields to the answer, of any status. */
   also(headers: ReplyHeaders): void {
     this.extraHeaders = joinFields(headers)
