@@ -51,8 +51,8 @@ export const readRangesMax = 256
 export const registrationsMax = 256
 
 /**
- * Those of browsers at one origin, unless it is a known push service: nothing has verified their
- * endpoints, and each change would be so many requests to a victim.
+ * Those of browsers of one site (its domain, or its network), unless it is a known push service:
+ * nothing has verified their endpoints, and each change would be so many requests to a victim.
  */
 export const originBrowsersMax = 16
 

@@ -453,9 +453,9 @@ const listBlocks: Mailboxes["Open"]["Blocks"] = (state, { caller }, { nowMs }) =
   return stay().reply<MailboxReply>({ _tag: "Blocks", blocks })
 }
 
-const originIsFull = `the mailbox has ${originBrowsersMax} browsers with a push service at this ` +
-  "origin, which is none that the service knows: remove one of them, or let the operator name " +
-  "the origin in FANOUT_ALLOW"
+const originIsFull = `the mailbox has ${originBrowsersMax} browsers with a push service of this ` +
+  "domain or network, which is none that the service knows: remove one of them, or let the " +
+  "operator name the origin in FANOUT_ALLOW"
 
 const register: Mailboxes["Open"]["Register"] = (state, { id, origin, reader }) => {
   if (!mayRead(state, reader)) return deny(readerDenied(reader))

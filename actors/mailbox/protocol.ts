@@ -47,7 +47,7 @@ export type OwnerSettings = typeof OwnerSettings.Type
 /** A local delivery that was removed: its id in URIs, and when. */
 const RemovedLocalDelivery = Schema.Struct({ id: Schema.String, atMs: Count })
 
-/** The beginning of the hash of an origin. */
+/** The beginning of the hash of a site; earlier versions have stored that of an origin. */
 const OriginHash = Schema.String.check(Schema.isMaxLength(16))
 
 export const MailboxState = Schema.Union([
@@ -81,7 +81,7 @@ export const MailboxState = Schema.Union([
     registrations: Schema.Array(Schema.String).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
-    /** The origins of unknown push services, of which one may have `originBrowsersMax` of them. */
+    /** The sites of unknown push services, of which one may have `originBrowsersMax` of them. */
     browserOrigins: Schema.Array(Schema.Struct({ part: Schema.String, origin: OriginHash })).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
@@ -228,8 +228,8 @@ export const MailboxMessage = Schema.Union([
   /** Removes one notification, by the two parts of its id. */
   Schema.TaggedStruct("Remove", { n: Count, idRandom: Base64Id, reader: MailboxReader }),
   /**
-   * Adds a registration, which each change then signals. The message is idempotent. It has the
-   * `origin` of a browser's endpoint, unless that is a known push service.
+   * Adds a registration, which each change then signals. The message is idempotent. Its `origin` is
+   * the site of a browser's endpoint, unless that is a known push service.
    */
   Schema.TaggedStruct("Register", {
     id: RegistrationId,

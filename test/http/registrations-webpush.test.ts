@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { browserReplaysPerMinuteMax, originBrowsersMax, pushItemsMax } from "../../actors/limits.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { countedOrigin } from "../../http/resources/registrations/push-services.ts"
+import { countedSite } from "../../http/resources/registrations/push-services.ts"
 import { type Browser, decryptPush, newBrowser, verifyVapid } from "../actors/web-push.ts"
 import type { Answered } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
@@ -205,7 +205,22 @@ describe("POST /mailboxes/{mailbox}/registrations with a push subscription", () 
     ["https://fcm.googleapis.com:8443/x", [], true],
     ["http://127.0.0.1:80/fcm.googleapis.com", [], true]
   ])("counts those at %s, of which %j are allowed: %s", (uri, allowed, isCounted) => {
-    expect(countedOrigin(allowed, uri) !== undefined).toBe(isCounted)
+    expect(countedSite(allowed, uri) !== undefined).toBe(isCounted)
+  })
+
+  it.each([
+    ["https://a1.victim.example/x", "https://a2.b.victim.example:8443/y", true],
+    ["https://victim.example/x", "http://a1.victim.example./x", true],
+    ["https://victim.example/x", "https://victim2.example/x", false],
+    ["https://192.0.2.1/x", "https://192.0.2.200:8443/x", true],
+    ["https://192.0.2.1/x", "https://[::ffff:192.0.2.7]/x", true],
+    ["https://192.0.2.1/x", "https://192.0.3.1/x", false],
+    ["https://[2001:db8:1::1]/x", "https://[2001:db8:1:9::2]:8443/x", true],
+    ["https://[2001:db8:1::1]/x", "https://[2001:db8:2::1]/x", false],
+    ["http://localhost:8081/x", "http://localhost:8082/x", true]
+  ])("counts those at %s together with those at %s: %s", (uri, other, isTogether) => {
+    expect(countedSite([], uri)).toMatch(/^[A-Za-z0-9_-]{16}$/)
+    expect(countedSite([], uri) === countedSite([], other)).toBe(isTogether)
   })
 
   it("needs the rights of every registration", async () => {

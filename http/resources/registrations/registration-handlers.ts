@@ -20,7 +20,7 @@ import { allowedBy, type AllowedRegistration, type AttemptsOf, browserNamed, col
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
   isPause, readBrowserSubscription, readCallback, readHubRequest,
   sinceIn } from "./registration-input.ts"
-import { countedOrigin } from "./push-services.ts"
+import { countedSite } from "./push-services.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
 import { tooManyInMinute } from "./test-event.ts"
@@ -127,7 +127,7 @@ const createBrowser = Effect.fnUntraced(function*(
     p256dh,
     secret: auth,
     leaseSeconds: 0
-  }, countedOrigin(readerCall.service.settings.fanOutAllow, endpoint))
+  }, countedSite(readerCall.service.settings.fanOutAllow, endpoint))
   return viewAnswer(registrationView(mailbox, registration, view), {
     status: 201,
     headers: [["Location", registration.href], ...noStore]
