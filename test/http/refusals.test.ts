@@ -275,7 +275,8 @@ describe("a refusal without space names its quota", () => {
       elsewhere,
       new RegExp(
         `${who} in the network 203\\.0\\.113\\.0/24 .*of 20480 bytes, ` +
-          `.*\\(ANONYMOUS_NETWORK_BYTES_MAX a day\\): use an account, or try again at ${time}$`
+          ".*\\(ANONYMOUS_NETWORK_BYTES_MAX a day, with 1024 for each Idempotency-Key\\): use an " +
+          `account, try again at ${time}, or let the operator raise the limit$`
       )
     ],
     [

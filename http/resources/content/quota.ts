@@ -1,6 +1,7 @@
 /** The quotas of what clients store, and their answers (protocol §7). */
 import { Effect } from "effect"
 import { networkKey, type QuotaExceeded } from "../../../actors/index.ts"
+import { keyRecordBytes } from "../../limits.ts"
 import { type Call, type HandlerFailure, httpError, type KeyCharge, noCharge,
   type Service } from "../../pipeline/index.ts"
 
@@ -35,7 +36,8 @@ export const quotaError = (
     case "network": {
       const until = new Date((Math.floor(nowMs() / dayMs) + 1) * dayMs).toISOString()
       const detail = `clients without an account in the network ${name} have stored ${use} ` +
-        `(ANONYMOUS_NETWORK_BYTES_MAX a day): use an account, or try again at ${until}`
+        `(ANONYMOUS_NETWORK_BYTES_MAX a day, with ${keyRecordBytes} for each Idempotency-Key): ` +
+        `use an account, try again at ${until}, or let the operator raise the limit`
       return httpError("quota-exceeded", detail, [], { ...figures, until })
     }
     case "account": {
