@@ -1,6 +1,6 @@
 /** The HTTP service: what the composition root needs of it. */
 export { makeApplication } from "./app.ts"
-export { CredentialCache, randomId, randomIds } from "./auth/credentials/index.ts"
+export { CredentialCache, operatorAccount, randomId, randomIds } from "./auth/credentials/index.ts"
 export { Issuer, metadataUrl, parseKeySet, parseKeysUrl } from "./auth/issuer/index.ts"
 export { collectBlobs } from "./blob-garbage.ts"
 export { Documentation } from "./documentation/index.ts"
@@ -16,7 +16,7 @@ export { ActorListings, BlockList, Clients, DiskFloor, type DiskFreeMin, floorBy
   TextSearches } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
-export { bootstrap, operatorAccount } from "./resources/accounts/index.ts"
+export { bootstrap } from "./resources/accounts/index.ts"
 export { keepPublishingFigures } from "./resources/cluster/index.ts"
 export { sweepReservations } from "./resources/content/index.ts"
 export { retryLoads, watchLoads } from "./resources/customers/index.ts"

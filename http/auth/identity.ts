@@ -11,8 +11,9 @@ import { askOrRefusal, type Call, challenges, type HandlerFailure, type HttpErro
 import { authenticateBrowser, signedInBy } from "./browser-identity.ts"
 import { isSlug, scopeWords, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
+import { checkChosenToken } from "./password-attempts.ts"
 import { scopeFault } from "./scopes.ts"
-import { checkTokenThrottle, countWrongToken } from "./throttle.ts"
+import { checkTokenThrottle, countWrongToken, mayBeChosen } from "./throttle.ts"
 
 /** An authenticated account. */
 export interface AuthenticatedAccount {
@@ -105,6 +106,24 @@ const emptyCredentialsError = (
       challenges
     )
 
+/** The account of a token of the service, which it then remembers; undefined for a wrong one. */
+const findByToken = Effect.fnUntraced(function*(
+  service: Service,
+  identity: Extract<Call["identity"], { readonly _tag: "Basic" | "Bearer" }>,
+  tokenHash: string
+): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
+  const name = identity._tag === "Bearer"
+    ? yield* service.records.get(tokensTable, tokenHash)
+    : identity.user
+  if (name === undefined || !isSlug(name)) return undefined
+  const message: AccountMessage = { _tag: "Authenticate", tokenHash }
+  const reply = yield* askOrRefusal<AccountReply>(service, address(accountKind, name), message)
+  if (isRefusal(reply) || reply._tag !== "Authenticated") return undefined
+  service.credentialCache.remember(tokenHash, name)
+  if (reply.isUseDue) yield* recordUse(service, name, tokenHash)
+  return { name, ...signedInBy(reply) }
+})
+
 /**
  * The account of the request's credentials, whatever the scopes of its token. It is undefined
  * without credentials, and for a wrong name and token by Basic, which may be the password of a
@@ -127,18 +146,12 @@ const identify = Effect.fnUntraced(function*(
   }
   const tokenHash = secretHash(isBearer ? identity.token : identity.password)
   if (credentialCache.hasSuspects) yield* checkTokenThrottle(service, call, tokenHash)
-  const name = isBearer
-    ? yield* service.records.get(tokensTable, tokenHash)
-    : identity.user
-  if (name !== undefined && isSlug(name)) {
-    const message: AccountMessage = { _tag: "Authenticate", tokenHash }
-    const reply = yield* askOrRefusal<AccountReply>(service, address(accountKind, name), message)
-    if (!isRefusal(reply) && reply._tag === "Authenticated") {
-      credentialCache.remember(tokenHash, name)
-      if (reply.isUseDue) yield* recordUse(service, name, tokenHash)
-      return { name, ...signedInBy(reply) }
-    }
-  }
+  const finding = findByToken(service, identity, tokenHash)
+  const isCounted = mayBeChosen(call) && !credentialCache.isRemembered(tokenHash)
+  const account = yield* isCounted
+    ? checkChosenToken(service, call, tokenHash, finding)
+    : finding
+  if (account !== undefined) return account
   credentialCache.forget(tokenHash)
   if (!isBearer) return
   yield* countWrongToken(service, call, tokenHash)

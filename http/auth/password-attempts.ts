@@ -1,13 +1,14 @@
 /**
- * Attempts at message passwords (protocol §1.1). Each is in the counts of its address and of its
- * network while it is checked, so that many at once are no more guesses than one after the other.
+ * Attempts at what a person may have chosen: message passwords (protocol §1.1), and the operator's
+ * token. Each is in the count of its address while it is checked, and a password in that of its
+ * network, too: many at once are no more guesses than one after the other.
  */
 import { Clock, Effect } from "effect"
 import { passwordTurnMs, passwordWaitMs, sha256 } from "../../actors/index.ts"
 import type { ThrottleReply } from "../../actors/throttle/index.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../pipeline/index.ts"
 import { secretHash } from "./credentials/index.ts"
-import { askCounter, countWrongToken, type ThrottleCounter, tooManyError,
+import { askCounter, countWrongToken, endTokenAttempt, type ThrottleCounter, tokensOf, tooManyError,
   tryChars } from "./throttle.ts"
 
 /** A password that is checked. */
@@ -33,7 +34,8 @@ const countersOf = (service: Service, { request }: Call) => {
 
 const turnError = httpError(
   "too-many-requests",
-  "too many passwords from this address or its network are being checked: try again in 1 s",
+  "too many passwords or tokens from this address or its network are being checked: try again in " +
+    "1 s",
   [["Retry-After", "1"]]
 )
 
@@ -124,16 +126,17 @@ const countInTurn = <A>(
     ({ result }) => result
   )
 
-/** Fails with 429 as {@link countInTurn} does; the attempt itself is not counted. */
+/** Fails with 429 as {@link countInTurn} does; the attempt itself is counted if it `begins`. */
 const passInTurn = (
   service: Service,
   wait: TurnWait,
-  counter: ThrottleCounter
+  counter: ThrottleCounter,
+  begins: { readonly begins?: string } = {}
 ): Effect.Effect<void, HandlerFailure> =>
   Effect.asVoid(inTurn(
     wait,
     Effect.flatMap(
-      askCounter(service, counter, { _tag: "Check", of: counter.of }),
+      askCounter(service, counter, { _tag: "Check", of: counter.of, ...begins }),
       ({ isFull, waitMs }): Effect.Effect<true | undefined, HandlerFailure> =>
         waitMs > 0
           ? Effect.fail(tooManyError(counter, waitMs))
@@ -196,4 +199,23 @@ export const checkPassword = Effect.fnUntraced(function*<A>(
     yield* countWrongToken(service, call, secretHash(identity.password))
   }
   return result
+})
+
+/**
+ * Checks a token that a person may have chosen; undefined for a wrong one. It counts for its
+ * address while it is checked, and until the wrong one is counted as that or `endTokenAttempt` ends
+ * it. Fails with 429 and Retry-After after too many.
+ */
+export const checkChosenToken = Effect.fnUntraced(function*<A>(
+  service: Service,
+  call: Call,
+  tokenHash: string,
+  check: Effect.Effect<A | undefined, HandlerFailure>
+): Effect.fn.Return<A | undefined, HandlerFailure> {
+  const wait = yield* turnWaitOf(call)
+  const begins = tokenHash.slice(0, tryChars)
+  yield* passInTurn(service, wait, tokensOf(service, call), { begins })
+  const found = yield* check
+  if (found !== undefined) yield* endTokenAttempt(service, call, tokenHash)
+  return found
 })

@@ -9,7 +9,7 @@ import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throt
 import { address } from "../../runtime/index.ts"
 import { ask, type Call, type HandlerFailure, type HttpError, httpError,
   type Service } from "../pipeline/index.ts"
-import { isSlug, secretHash } from "./credentials/index.ts"
+import { isSlug, operatorAccount, secretHash, tokenPrefix } from "./credentials/index.ts"
 
 /** Characters of a token's hash: enough to count different wrong tokens, too few to reveal one. */
 export const tryChars = 10
@@ -118,18 +118,51 @@ const countForAccount = (
   })
 }
 
-/** Counts a wrong token for its address and account; fails with 429 if there were too many. */
+/** The count of wrong tokens of the request's address. */
+export const tokensOf = (service: Service, call: Call): ThrottleCounter => ({
+  name: clientOf(service, call),
+  of: "tokens"
+})
+
+/**
+ * Whether a person may have chosen the token: that of the operator. The service has drawn all
+ * others, of 256 bits, which many guesses at once do not find either.
+ */
+export const mayBeChosen = ({ identity }: Call): boolean =>
+  identity._tag === "Bearer"
+    ? !identity.token.startsWith(tokenPrefix)
+    : identity._tag === "Basic" && identity.user === operatorAccount &&
+      !identity.password.startsWith(tokenPrefix)
+
+/** Ends the attempt at a token that {@link mayBeChosen}, uncounted: it is right, or no token. */
+export const endTokenAttempt = (
+  service: Service,
+  call: Call,
+  tokenHash: string
+): Effect.Effect<void> => {
+  if (!mayBeChosen(call)) return Effect.void
+  const message = { _tag: "Check", of: "tokens", ends: tokenHash.slice(0, tryChars) } as const
+  const ending = askCounter(service, tokensOf(service, call), message)
+  return Effect.asVoid(Effect.forkDetach(Effect.ignore(ending)))
+}
+
+/**
+ * Counts a wrong token for its address and account, in place of the attempt if it was counted while
+ * it was checked; fails with 429 if there were too many.
+ */
 export const countWrongToken = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   tokenHash: string
 ): Effect.fn.Return<void, HandlerFailure> {
   const client = clientOf(service, call)
+  const once = tokenHash.slice(0, tryChars)
   service.credentialCache.markSuspect(client)
   yield* passThrottle(service, client, {
     _tag: "RecordFailure",
     of: "tokens",
-    try: tokenHash.slice(0, tryChars)
+    try: once,
+    attempt: once
   })
   yield* countForAccount(service, call, tokenHash)
 })
@@ -163,7 +196,10 @@ export const isBasicPassword = Effect.fnUntraced(function*(
   const client = clientOf(service, call)
   const waitMs = yield* askThrottle(service, client, { _tag: "Check", of: "passwords" })
   if (waitMs <= 0) {
-    if (yield* isPassword) return true
+    if (yield* isPassword) {
+      yield* endTokenAttempt(service, call, hash)
+      return true
+    }
     const once = hash.slice(0, tryChars)
     yield* askThrottle(service, client, { _tag: "RecordFailure", of: "passwords", try: once })
   }

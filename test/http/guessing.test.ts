@@ -257,6 +257,43 @@ describe("wrong tokens where Basic may be a password", () => {
     expectWait(await register(0, token), /from this address/)
   })
 
+  it("of the operator are no more guesses at once than one after the other", async () => {
+    const guesses = Array.from({ length: 4 * wrongTokensMax }, (_, n) => `guess-number-${n}`)
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => (open = resolve))
+    let checks = 0
+    // The account does not reply before each of the requests has asked the throttle.
+    const askSlowly = (one: Service) => (to: Address, message: Tagged) => {
+      if (to.kind === "throttle" && (checks += 1) >= guesses.length) open()
+      return to.kind === "account" && message._tag === "Authenticate"
+        ? Effect.andThen(Effect.promise(() => gate), one.system.ask(to, message))
+        : one.system.ask(to, message)
+    }
+    service = await startService((one) =>
+      resourceTable({ ...one, system: { ...one.system, ask: askSlowly(one) } })
+    )
+    const all = await Promise.all(guesses.map((guess) => tried("admin", guess)))
+    const statuses = all.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(wrongTokensMax)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(3 * wrongTokensMax)
+    expectWait(await tried("admin", "another"), /from this address/)
+    const bearer = { headers: { Authorization: "Bearer another" } }
+    expectWait(await service.send("GET", "/mailboxes", bearer), /from this address/)
+  })
+
+  it("of the operator count until they are a password, which is no guess", async () => {
+    await start()
+    const passwords: Array<string> = []
+    for (let n = 0; n <= wrongTokensMax; n += 1) passwords.push(await openMailbox(`box-${n}`))
+    for (const [n, password] of passwords.entries()) {
+      const basic = `admin:${password}`
+      expect((await service.send("GET", `/mailboxes/box-${n}`, { basic })).status).toBe(200)
+      const deposited = await service.send("POST", `/mailboxes/box-${n}`, { basic, body: deposit })
+      expect(deposited.status).toBe(202)
+    }
+    expect((await tried("admin", "wrong")).status).toBe(401)
+  })
+
   it("of a keyed registration at a wrong secret URI count", async () => {
     await start()
     const token = await open("alice")

@@ -117,8 +117,14 @@ export const randomIds: IdSource = {
   secret: () => random(secretBytes)
 }
 
-/** A new token of an account. The prefix tells people and scanners of secrets what it is. */
-export const makeToken = (ids: IdSource): string => `rst_${ids.secret("token")}`
+/** The name of the account of the operator, whose token (`ADMIN_TOKEN`) a person may choose. */
+export const operatorAccount = "admin"
+
+/** Tells people and scanners of secrets what a drawn token is. */
+export const tokenPrefix = "rst_"
+
+/** A new token of an account. */
+export const makeToken = (ids: IdSource): string => tokenPrefix + ids.secret("token")
 
 /** Ids derived from the service's key and a scope that contains the client's secret key. */
 export const derivedIds = (serviceKey: string, scope: string): IdSource => {

@@ -4,7 +4,7 @@ import type { AccountMessage, AccountReply } from "../../../actors/account/index
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { recordAudit } from "../../audit/index.ts"
-import { makeToken, randomIds, secretHash } from "../../auth/credentials/index.ts"
+import { makeToken, operatorAccount, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { ask, askOrRefusal, expectReply, type HandlerFailure,
   type Service } from "../../pipeline/index.ts"
 import { accountPath } from "./account-views.ts"
@@ -15,9 +15,6 @@ export interface Bootstrapped {
   readonly created: boolean
   readonly token?: string
 }
-
-/** The name of the account of the operator. */
-export const operatorAccount = "admin"
 
 /** The operator's token has a fixed id, so that another token replaces it. */
 const operatorTokenId = "operator"

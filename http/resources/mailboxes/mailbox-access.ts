@@ -5,8 +5,8 @@ import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isLogEnd, isRefusal, type LogItem } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
-import { authenticate, authenticateCounted, checkBasicPassword,
-  countWrongPassword } from "../../auth/index.ts"
+import { authenticate, authenticateCounted, checkBasicPassword, countWrongPassword,
+  endTokenAttempt } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax, pageCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
@@ -196,7 +196,10 @@ export const requireReader = Effect.fnUntraced(function*(
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
   const view = yield* describeForReader(service, mailbox, reader)
-  if (!isRefusal(view)) return { service, call, mailbox, reader, view }
+  if (!isRefusal(view)) {
+    if (password !== undefined) yield* endTokenAttempt(service, call, secretHash(password))
+    return { service, call, mailbox, reader, view }
+  }
   // No password is right for a mailbox that does not exist; that of a removed one was.
   const isWrong = view.reason === "Unauthenticated" || view.reason === "NotFound"
   if (isWrong && password !== undefined) yield* countWrongPassword(service, call)
