@@ -214,13 +214,13 @@ export const wrongAccountTokensMax = 100
  */
 export const passwordTurnMs = 25
 
-export const passwordWaitMs = 4_000
+export const passwordWaitMs = 7_000
 
 /**
  * An attempt whose end got lost counts no longer. It counts while it waits for its second turn and
  * is checked: content replies to a password sooner.
  */
-export const passwordCheckMs = 10_000
+export const passwordCheckMs = 15_000
 
 export const wrongAttemptsWindowMs = 60_000
 /**

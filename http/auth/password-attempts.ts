@@ -132,17 +132,19 @@ const passInTurn = (
   wait: TurnWait,
   counter: ThrottleCounter,
   begins: { readonly begins?: string } = {}
-): Effect.Effect<void, HandlerFailure> =>
-  Effect.asVoid(inTurn(
-    wait,
-    Effect.flatMap(
-      askCounter(service, counter, { _tag: "Check", of: counter.of, ...begins }),
-      ({ isFull, waitMs }): Effect.Effect<true | undefined, HandlerFailure> =>
-        waitMs > 0
-          ? Effect.fail(tooManyError(counter, waitMs))
-          : Effect.succeed(isFull === true ? undefined : true)
-    )
-  ))
+): Effect.Effect<void, HandlerFailure> => {
+  const asking = Effect.suspend(() =>
+    askCounter(service, counter, { _tag: "Check", of: counter.of, ...begins })
+  )
+  const passing = Effect.flatMap(
+    asking,
+    ({ isFull, waitMs }): Effect.Effect<true | undefined, HandlerFailure> =>
+      waitMs > 0
+        ? Effect.fail(tooManyError(counter, waitMs))
+        : Effect.succeed(isFull === true ? undefined : true)
+  )
+  return Effect.asVoid(inTurn(wait, passing))
+}
 
 /**
  * Checks a password that was right at this node recently. This takes one message to the throttle,
