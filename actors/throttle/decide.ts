@@ -68,14 +68,19 @@ export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, Thrott
       if (waitMs > 0) return stay<ThrottleState>().reply(wait(waitMs))
       const isOver = leftMs(state, nowMs) === 0
       const before = isOver ? [] : state.tried
-      if (message.try !== undefined && before.includes(message.try)) return stay().reply(wait(0))
+      const checking = othersOf(state, message.attempt, nowMs)
+      if (message.try !== undefined && before.includes(message.try)) {
+        // It was counted before, and its check has ended.
+        return message.attempt === undefined
+          ? stay<ThrottleState>().reply(wait(0))
+          : stay<ThrottleState>().becomeInMemory(withChecking(state, checking)).reply(wait(0))
+      }
       const next: ThrottleState = {
         _tag: "Counting",
         count: isOver ? 1 : state.count + 1,
         fromMs: isOver ? nowMs : state.fromMs,
         tried: message.try === undefined ? before : [...before, message.try]
       }
-      const checking = othersOf(state, message.attempt, nowMs)
       return stay<ThrottleState>().becomeInMemory(withChecking(next, checking)).reply(wait(0))
     },
     TimerFired: () => stay()

@@ -122,6 +122,15 @@ describe("the throttle's table", () => {
     expect(decide(state, begin("another"), over).answer).toEqual(wait(0))
   })
 
+  it("ends the check of an attempt that was counted before", () => {
+    const counted = tried(1, nowMs, ["a"])
+    const again = after(counted, { _tag: "Check", of: "tokens", begins: "a" })
+    expect(again).toMatchObject({ checking: [{ attempt: "a" }] })
+    const wrongAgain = { _tag: "RecordFailure", of: "tokens", try: "a", attempt: "a" } as const
+    const recorded = decide(again, wrongAgain)
+    expect([recorded.answer, recorded.nextState]).toEqual([wait(0), counted])
+  })
+
   it("never asks for a longer wait than the window, and keeps no more than it counts", () => {
     const step = integer({ min: -1_000, max: wrongAttemptsWindowMs / 8 })
     assert(property(array(tuple(step, integer({ min: 0, max: 60 })), { maxLength: 200 }), (all) => {
