@@ -67,7 +67,7 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
   signingSecretOf } from "./keyring.ts"
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
-  cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax,
+  cabinetMailboxesMax, contentOverheadBytes, followUpsMax, idempotencyRetentionMs, mailboxBlocksMax,
   mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pushItemsMax,
   receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
   testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"

@@ -19,7 +19,7 @@ import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
-import { afterFollowUp, editionOf, isWithdrawn, outdated, relayFollowUpOf,
+import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
   NotificationView, RecipientState, RunningAttempt, SenderFollowUp } from "./protocol.ts"
@@ -302,9 +302,8 @@ const attempted =
     const deferred = deferredInMemory(state, message, nowMs)
     if (deferred !== undefined) return proceed(deferred, { _tag: "Nothing" }, context)
     const result = afterAttempt(schedule, before, message, nowMs)
-    // The attempt has sent an edition that was followed by another one meanwhile.
-    const isEarlier = result.status === "success" && edition < editionOf(state)
-    const after = isEarlier ? outdated(result, edition, nowMs) : result
+    const isEarlier = edition < editionOf(state)
+    const after = isEarlier ? afterEarlier(result, edition, nowMs) : result
     const isReported = after.status === "failed" && message.mayReport === true &&
       mayReport(state, context)
     const next: Queued = {
@@ -546,7 +545,7 @@ const attemptAt = (
     document,
     followUp: relayFollowUpOf(state, recipient),
     chars,
-    ...mayReport(state, context) ? { mayReport: true } : {}
+    ...context.format >= failureReportsFormat ? { mayReport: true } : {}
   }
 }
 

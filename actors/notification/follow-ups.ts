@@ -8,7 +8,7 @@
  * - A recipient that waits, or is retried, gets it in place of the earlier one, by its schedule.
  * - A recipient that has an earlier one is tried from the start of the schedule.
  * - A failed recipient stays failed until a Retry, which sends the last edition.
- * - A withdrawal is not sent to a recipient at which no attempt was made. It has nothing to lose.
+ * - A withdrawal is not sent to a recipient at which no attempt was begun. It has nothing to lose.
  *
  * At a mailbox of this service the attempt removes the earlier edition and stores the last one in
  * one commit (mailbox/removal.ts). That is a message between actors, with names that are derived
@@ -16,7 +16,7 @@
  * removes nothing. Any other recipient gets a notification whose element `replaces` has the URI
  * under which it knows the earlier one: the Location that it returned, or else the `url`.
  */
-import { type Queued, withTried } from "./attempts.ts"
+import { type Queued, restarted, withTried } from "./attempts.ts"
 import type { RecipientState, RelayFollowUp } from "./protocol.ts"
 
 /** The format of the cluster with which follow-ups are stored: older nodes do not know them. */
@@ -56,7 +56,7 @@ export const relayFollowUpOf = (
 }
 
 /** A recipient that has this edition, when a later one is to be sent. */
-export const outdated = (
+const outdated = (
   { attempts, lastAtMs, location, to }: RecipientState,
   edition: number,
   nowMs: number
@@ -83,12 +83,26 @@ export const afterFollowUp = (
 ): RecipientState => {
   const { attempts, delivered, status, to, tried = [] } = recipient
   if (status === "success") return outdated(recipient, edition, nowMs)
-  // Attempts before the first follow-up have sent the notification itself.
+  // Attempts before the first follow-up have sent the notification itself. One that runs may have
+  // sent nothing yet, but nobody knows that for certain after a crash.
   if (isRunning || (edition === 0 && attempts > 0)) {
     return { ...recipient, tried: withTried(tried, edition) }
   }
   const isUnsent = attempts === 0 && delivered === undefined && tried.length === 0
   return isWithdrawal && isUnsent ? { to, status: "success", attempts, tries: 0 } : recipient
+}
+
+/**
+ * A recipient after an attempt with an edition that was followed meanwhile. It gets the last one,
+ * also if it has refused this one, or the schedule of this one has ended.
+ */
+export const afterEarlier = (
+  result: RecipientState,
+  edition: number,
+  nowMs: number
+): RecipientState => {
+  if (result.status === "success") return outdated(result, edition, nowMs)
+  return result.status === "failed" ? restarted(result, nowMs) : result
 }
 
 /** What `url` of a withdrawal is until it is set for a recipient (follow-up-documents.ts). */

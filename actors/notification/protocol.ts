@@ -151,7 +151,7 @@ export const NotificationMessage = Schema.Union([
     recipient: Count,
     attempt: Count,
     outcome: DeliveryOutcome,
-    /** The edition that the attempt has sent; left out for 0. */
+    /** The edition of the attempt; left out for 0. */
     edition: Schema.optionalKey(Count),
     /** The attempt has failed, and the account may have a mailbox for failure reports. */
     mayReport: Schema.optionalKey(Schema.Boolean),

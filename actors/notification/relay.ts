@@ -103,6 +103,10 @@ class RelayAttempt {
 
   end(): void {
     if (this.isRunning) this.resources.running.end(this.self.id, this.name)
+    this.releaseDocument()
+  }
+
+  releaseDocument(): void {
     this.resources.memory.release(this.reservedChars)
     this.reservedChars = 0
   }
@@ -334,6 +338,7 @@ export const makeAttempt = (
         ...action.followUp === undefined ? {} : { edition: action.followUp.edition },
         random: deps.random()
       } as const
+      relay.releaseDocument()
       if (action.mayReport !== true || !isFailure(outcome)) return Effect.succeed(attempted)
       return Effect.map(
         resources.reports.mayReport(peers, account),

@@ -101,6 +101,20 @@ describe("a follow-up and the recipients", () => {
     expect(firstOf(ended)).not.toHaveProperty("delivered")
   })
 
+  it("the last one follows also where the first one was refused, or has failed too often", () => {
+    const tried = schedule.slice(2).reduce(
+      (state, _, at) => stateOf(decide(state, attempted(faulted, 0, at + 1))),
+      one
+    )
+    const last = where(tried, { tries: schedule.length - 1 })
+    for (const [state, outcome] of [[one, refused], [last, faulted]] as const) {
+      const attempt = (firstOf(state)?.attempts ?? 0) + 1
+      const late = decide(followed(state, second), attempted(outcome, 0, attempt), { head: 2 })
+      expect(firstOf(stateOf(late))).toMatchObject({ status: "retry", tries: 0, tried: [0] })
+      expect(late.actions).toMatchObject([{ attempt: attempt + 1, followUp: { edition: 1 } }])
+    }
+  })
+
   it("what the recipient has is known until the last edition has arrived", () => {
     const next = followed(sent, second)
     const tried = stateOf(decide(next, attemptedOf(1, faulted, 2), { head: 2 }))

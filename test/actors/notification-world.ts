@@ -158,20 +158,19 @@ export class World {
   tell(at: number, outcome: DeliveryOutcome, random: number, twice: boolean): void {
     const attempt = this.running.splice(at % this.running.length, 1)[0]
     if (attempt === undefined) return
-    const { attempt: number, recipient } = attempt
+    const { attempt: number, followUp: { edition } = { edition: 0 }, recipient } = attempt
     const message: NotificationMessage = {
       _tag: "Attempted",
       recipient,
       attempt: number,
       outcome,
-      ...attempt.followUp === undefined ? {} : { edition: attempt.followUp.edition },
+      ...attempt.followUp === undefined ? {} : { edition },
       ...attempt.mayReport === true ? { mayReport: true } : {},
       random
     }
     const expected = this.expected[recipient]
     if (expected?.attempt === number && !this.isRemoved) {
-      const isOutdated = (attempt.followUp?.edition ?? 0) < this.editions
-      this.expected[recipient] = this.after(expected, outcome, isOutdated)
+      this.expected[recipient] = this.after(expected, outcome, edition < this.editions)
       if (this.expected[recipient] === undefined) this.count(recipient, 1)
     }
     if (twice && outcome._tag !== "Deferred") this.results.push(message)
@@ -195,13 +194,14 @@ export class World {
       const isHeld = outcome.untilMs <= nowMs + deferredInMemoryMs
       return { ...expected, fromMs: isHeld ? expected.fromMs : dueMs, toMs: dueMs }
     }
-    if (outcome._tag === "Delivered" && isOutdated) {
-      return { attempt: expected.attempt + 1, tries: 0, fromMs: nowMs, toMs: nowMs }
-    }
-    if (outcome._tag !== "RetryableFailure") return undefined
+    // Whatever became of it, the last edition follows.
+    const ended = isOutdated
+      ? { attempt: expected.attempt + 1, tries: 0, fromMs: nowMs, toMs: nowMs }
+      : undefined
+    if (outcome._tag !== "RetryableFailure") return ended
     const tries = expected.tries + 1
     const wait = schedule[tries]
-    if (wait === undefined) return undefined
+    if (wait === undefined) return ended
     const asked = Math.min(outcome.retryAfterMs ?? 0, retryAfterMaxMs)
     return {
       attempt: expected.attempt + 1,

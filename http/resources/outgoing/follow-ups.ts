@@ -1,6 +1,6 @@
 /** Follow-ups of an outgoing notification: its sender replaces or withdraws it (protocol §1.3). */
 import { Effect } from "effect"
-import { followUpsFormat } from "../../../actors/index.ts"
+import { followUpsFormat, followUpsMax } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { callerOf } from "../../auth/index.ts"
@@ -65,9 +65,15 @@ const checkReplaceable = (
   if (caller.name !== account) {
     return Effect.fail(httpError("forbidden", "only the account itself replaces what it has sent"))
   }
-  return followUps.at(-1)?.kind === "withdrawal"
-    ? Effect.fail(httpError("conflict", "the notification was withdrawn before"))
-    : Effect.void
+  if (followUps.at(-1)?.kind === "withdrawal") {
+    return Effect.fail(httpError("conflict", "the notification was withdrawn before"))
+  }
+  return followUps.length < followUpsMax
+    ? Effect.void
+    : Effect.fail(httpError(
+      "conflict",
+      `a notification is replaced ${followUpsMax} times at most: send a new one`
+    ))
 }
 
 /** POST to …/replacement: the recipients get this notification in place of the earlier one. */
