@@ -92,12 +92,21 @@ const withoutStep = <State extends FailureReporting>(state: State): State => {
   return others as unknown as State
 }
 
-/** The state whose report does not wait any more. Its time stays, for {@link mayReportAgain}. */
+/** The state with the time of its report alone, for {@link mayReportAgain}. */
+const withReportTime = <State extends FailureReporting>(state: State, atMs: number): State =>
+  withoutStep({ ...state, failureReport: { atMs } })
+
+/**
+ * The state without a report that waits, since what it says is over. If certainly nobody has got
+ * it, as no deposit was begun, the next failure may be reported at once.
+ */
 export const withoutWaitingReport = <State extends FailureReporting>(state: State): State => {
-  const { failureReport }: FailureReporting = state
-  return isWaiting(failureReport)
-    ? withoutStep({ ...state, failureReport: { atMs: failureReport.atMs } })
-    : state
+  const { failureReport, ...others }: FailureReporting = state
+  if (!isWaiting(failureReport)) return state
+  return failureReport.to === undefined
+    // Only this optional property is missing.
+    ? withoutStep(others as unknown as State)
+    : withReportTime(state, failureReport.atMs)
 }
 
 /** The state after the result of a step; undefined if the result is late or repeated. */
@@ -107,7 +116,7 @@ export const afterReportStep = <State extends FailureReporting>(
 ): State | undefined => {
   const { failureReport }: FailureReporting = state
   if (!isWaiting(failureReport) || failureReport.atMs !== progress.atMs) return undefined
-  if (progress._tag === "FailureReportSettled") return withoutWaitingReport(state)
+  if (progress._tag === "FailureReportSettled") return withReportTime(state, failureReport.atMs)
   return failureReport.to === undefined
     ? withoutStep({ ...state, failureReport: { ...failureReport, to: progress.to } })
     : undefined

@@ -71,8 +71,8 @@ describe("a registration that is suspended", () => {
       ]
     ) {
       const state = stateOf(lifted)
-      expect(state).toMatchObject({ status: "active", failureReport: { atMs: nowMs } })
-      expect(state).not.toHaveProperty("failureReport.description")
+      expect(state.status).toBe("active")
+      expect(state).not.toHaveProperty("failureReport")
       expect(state).not.toHaveProperty("failureReportUntilMs")
       expect(reportsOf(lifted)).toEqual([])
       for (const late of [addressed, settled]) expectNothing(decide(state, late, reporting))
