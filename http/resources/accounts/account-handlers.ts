@@ -13,9 +13,9 @@ import type { ResourceView } from "../../formats/index.ts"
 import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
-  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm,
-  nextLink, noStore, readFormMethod, readInput, readPageRequest, readQuery, refusalError,
-  type RequestInput, requireFormat, seeOther, type Service, unprocessable,
+  entityTags, expectedVersion, expectReply, failRefused, type HandlerAnswer, type HandlerFailure,
+  httpError, isPageForm, nextLink, noStore, readFormMethod, readInput, readPageRequest, readQuery,
+  refusalError, type RequestInput, requireFormat, seeOther, type Service, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
@@ -280,10 +280,17 @@ const changeReportsMailbox = Effect.fnUntraced(function*(
   input: RequestInput
 ): Effect.fn.Return<AccountView, HandlerFailure> {
   const mailbox = reportsMailboxIn(input)
-  const version = Effect.andThen(
-    expectedAccount(service, call, ref, (account) => shownAccount(service, account)),
-    Effect.map(describeAccount(service, ref), (account) => account.version)
-  )
+  const version = Effect.flatMap(describeAccount(service, ref), (account) =>
+    Effect.as(
+      expectedVersion(
+        call,
+        Effect.map(shownAccount(service, account), (view) => ({
+          version: account.version,
+          tags: entityTags(call, view)
+        }))
+      ),
+      account.version
+    ))
   const message: AccountMessage = {
     _tag: "ChooseReportsMailbox",
     caller: callerOf(ref.caller),
