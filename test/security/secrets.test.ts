@@ -155,7 +155,7 @@ describe("16: secrets", () => {
       + " { webhookSecret: state.webhookSecret }",
       "actors/mailbox/decide.ts: if (secret === state.webhookSecret) return stay().reply(done)",
       "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
-      + " kind === secret",
+      + " kind === secret || kind === headerFields",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
       + " yield* addToken(service, operatorAccount, operatorTokenId, tokenHash)",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"

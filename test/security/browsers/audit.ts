@@ -3,7 +3,7 @@
 /** An expression whose value lists what does not belong into a page. */
 export const foreignParts = `(() => {
   const found = []
-  const names = ["page", "live", "list", "notify", "chips"]
+  const names = ["page", "live", "list", "notify", "chips", "search"]
   const own = names.map((name) => location.origin + "/" + name + ".js")
   const add = (what, node) => found.push(what + ": " + node.outerHTML.slice(0, 200))
   const harmless = (value) => {
