@@ -37,6 +37,18 @@ const withChecking = (
   return { _tag: "Counting", count, fromMs, tried, ...checking.length === 0 ? {} : { checking } }
 }
 
+/** A reply to the end of the attempt, if the message names one: it is no longer being checked. */
+const replyAtEnd = (
+  state: ThrottleState,
+  attempt: string | undefined,
+  waitMs: number,
+  nowMs: number
+): Decision<ThrottleState, ThrottleReply> =>
+  attempt === undefined
+    ? stay<ThrottleState>().reply(wait(waitMs))
+    : stay<ThrottleState>().becomeInMemory(withChecking(state, othersOf(state, attempt, nowMs)))
+      .reply(wait(waitMs))
+
 /** The same attempt is checked by several requests as one: it is one guess. */
 const begin = (
   state: ThrottleState,
@@ -65,16 +77,14 @@ export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, Thrott
     },
     RecordFailure: (state, message, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
       const waitMs = waitMsOf(state, message.of, nowMs)
-      if (waitMs > 0) return stay<ThrottleState>().reply(wait(waitMs))
+      if (waitMs > 0) return replyAtEnd(state, message.attempt, waitMs, nowMs)
       const isOver = leftMs(state, nowMs) === 0
       const before = isOver ? [] : state.tried
-      const checking = othersOf(state, message.attempt, nowMs)
       if (message.try !== undefined && before.includes(message.try)) {
-        // It was counted before, and its check has ended.
-        return message.attempt === undefined
-          ? stay<ThrottleState>().reply(wait(0))
-          : stay<ThrottleState>().becomeInMemory(withChecking(state, checking)).reply(wait(0))
+        // It was counted before.
+        return replyAtEnd(state, message.attempt, 0, nowMs)
       }
+      const checking = othersOf(state, message.attempt, nowMs)
       const next: ThrottleState = {
         _tag: "Counting",
         count: isOver ? 1 : state.count + 1,

@@ -131,6 +131,17 @@ describe("the throttle's table", () => {
     expect([recorded.answer, recorded.nextState]).toEqual([wait(0), counted])
   })
 
+  it("ends the check of an attempt that is wrong when no more may be", () => {
+    const begun = after(tried(wrongTokensMax - 1), { _tag: "Check", of: "tokens", begins: "a" })
+    // Another one was wrong meanwhile.
+    const spent = after(begun, wrongToken("b"))
+    expect(spent).toMatchObject({ count: wrongTokensMax, checking: [{ attempt: "a" }] })
+    const wrongNow = { _tag: "RecordFailure", of: "tokens", try: "a", attempt: "a" } as const
+    const recorded = decide(spent, wrongNow)
+    expect([recorded.answer, recorded.nextState])
+      .toEqual([wait(wrongAttemptsWindowMs), tried(wrongTokensMax, nowMs, ["b"])])
+  })
+
   it("never asks for a longer wait than the window, and keeps no more than it counts", () => {
     const step = integer({ min: -1_000, max: wrongAttemptsWindowMs / 8 })
     assert(property(array(tuple(step, integer({ min: 0, max: 60 })), { maxLength: 200 }), (all) => {
