@@ -160,13 +160,16 @@ const handleOnce = Effect.fnUntraced(function*(
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
-  // The handler's own check counts wrong credentials.
+  // The handler's own check counts wrong credentials, unless the request is refused before it.
   const authenticateBy = handler.authorize === undefined ? authenticateCounted : authenticate
   const owner = yield* keyOwnerOf(service, call, authenticateBy)
   if (handler.needsAccount === true) yield* requireAccount(service, call)
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
-  const keyed = yield* readKeyedRequest(service, request, owner, beside)
+  const keyed = yield* Effect.tapError(
+    readKeyedRequest(service, request, owner, beside),
+    () => authenticateCounted(service, call)
+  )
   // A stranger could fill the disk with keys of what stores nothing else, below its floor too.
   if (handler.isUnkeyed === true && !owner.hasAccount) return yield* handler.handle(call)
   const { fingerprintOf, hash, idsFor } = keyed

@@ -217,7 +217,8 @@ export const checkChosenToken = Effect.fnUntraced(function*<A>(
   const wait = yield* turnWaitOf(call)
   const begins = tokenHash.slice(0, tryChars)
   yield* passInTurn(service, wait, tokensOf(service, call), { begins })
-  const found = yield* check
+  // Without a result nothing is known of the token.
+  const found = yield* Effect.tapError(check, () => endTokenAttempt(service, call, tokenHash))
   if (found !== undefined) yield* endTokenAttempt(service, call, tokenHash)
   return found
 })

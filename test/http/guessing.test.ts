@@ -3,9 +3,10 @@ import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTokensMax, wrongPasswordsMax, wrongTokensMax } from "../../actors/limits.ts"
 import { sha256 } from "../../actors/secret-hash.ts"
+import { idempotencyKeyCharsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import type { Address, Tagged } from "../../runtime/index.ts"
+import { type Address, AskTimeout, type Tagged } from "../../runtime/index.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 let service: Harness
@@ -212,6 +213,28 @@ describe("wrong tokens where Basic may be a password", () => {
     expectWait(await send(token), /from this address/)
   })
 
+  it("of the operator at a removed mailbox count, but not passwords of it", async () => {
+    await start(["127.0.0.0/8"])
+    const token = await open("alice")
+    const password = await openMailbox("removed")
+    const admin = { basic: `admin:${adminToken}` }
+    expect((await service.send("DELETE", "/mailboxes/removed", admin)).status).toBe(204)
+    const [node] = service.nodes
+    const send = (guess: string, client: string, user = "admin") =>
+      service.send("GET", `${node}/mailboxes/removed`, {
+        basic: `${user}:${guess}`,
+        headers: from(client)
+      })
+    // A client that polls removed mailboxes, each by its own password, or one by the same.
+    for (let n = 0; n <= wrongTokensMax; n += 1) {
+      expect((await send(`password ${n}`, "192.0.2.1", "reader")).status).toBe(410)
+      expect((await send(password, "192.0.2.1")).status).toBe(410)
+    }
+    expect((await tried("alice", token, from("192.0.2.1"))).status).toBe(200)
+    expect(await exhaust((guess) => send(guess, "192.0.2.2"))).toEqual([410])
+    expectWait(await send("another", "192.0.2.2"), /from this address/)
+  })
+
   it("of a request with a key count, and the password of its mailbox does not", async () => {
     await start()
     const token = await open("alice")
@@ -236,6 +259,29 @@ describe("wrong tokens where Basic may be a password", () => {
     expect(await exhaust(send)).toEqual([202])
     expectWait(await send("another"), /from this address/)
     expectWait(await send(token), /from this address/)
+  })
+
+  it("of a request with a key count, also where its handler does not check them", async () => {
+    await start(["127.0.0.0/8"])
+    const [node] = service.nodes
+    const key = "a-key-of-enough-characters"
+    const cases = [
+      ["k".repeat(idempotencyKeyCharsMax + 1), "/mailboxes/box", 400],
+      [key, "/mailboxes/Not-a-name", 404],
+      [key, "/mailboxes/Not-a-name/read", 404],
+      [key, "/mailboxes/Not-a-name/registrations", 404]
+    ] as const
+    for (const [n, [idempotencyKey, path, status]] of cases.entries()) {
+      const token = await open(`alice-${n}`)
+      const send = (guess: string) =>
+        service.send("POST", `${node}${path}`, {
+          basic: `alice-${n}:${guess}`,
+          headers: { "Idempotency-Key": idempotencyKey, ...from(`192.0.2.${n}`) },
+          body: deposit
+        })
+      expect([path, ...await exhaust(send)]).toEqual([path, status])
+      expectWait(await send(token), /from this address/)
+    }
   })
 
   it("of a keyed registration at a secret URI count, and its password does not", async () => {
@@ -292,6 +338,22 @@ describe("wrong tokens where Basic may be a password", () => {
       expect(deposited.status).toBe(202)
     }
     expect((await tried("admin", "wrong")).status).toBe(401)
+  })
+
+  it("of the operator that could not be checked count no longer", async () => {
+    let isLost = true
+    const askInVain = (one: Service) => (to: Address, message: Tagged) =>
+      isLost && to.kind === "account" && message._tag === "Authenticate"
+        ? Effect.fail(new AskTimeout({ key: to.id, deadlineMs: 1 }))
+        : one.system.ask(to, message)
+    service = await startService((one) =>
+      resourceTable({ ...one, system: { ...one.system, ask: askInVain(one) } })
+    )
+    for (let n = 0; n < wrongTokensMax; n += 1) {
+      expect((await tried("admin", `guess-number-${n}`)).status).toBe(503)
+    }
+    isLost = false
+    expect((await tried("admin", "another")).status).toBe(401)
   })
 
   it("of a keyed registration at a wrong secret URI count", async () => {

@@ -3,7 +3,7 @@ export { serviceBlock } from "./deposit/index.ts"
 export { findPosition, listingStart, parseListingSince, positionSince } from "./listing-position.ts"
 export { authorizeReader, checkSecret, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
-  requireReader } from "./mailbox-access.ts"
+  refuseNoMailbox, requireReader } from "./mailbox-access.ts"
 export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"
 export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, hasRoom,
   type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,

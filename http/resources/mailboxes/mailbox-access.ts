@@ -5,8 +5,8 @@ import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isLogEnd, isRefusal, type LogItem } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
-import { authenticate, authenticateCounted, checkBasicPassword, countWrongPassword,
-  endTokenAttempt } from "../../auth/index.ts"
+import { authenticate, authenticateCounted, checkBasicPassword, countWrongPassword, countWrongToken,
+  endTokenAttempt, mayBeChosen } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax, pageCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
@@ -200,9 +200,13 @@ export const requireReader = Effect.fnUntraced(function*(
     if (password !== undefined) yield* endTokenAttempt(service, call, secretHash(password))
     return { service, call, mailbox, reader, view }
   }
-  // No password is right for a mailbox that does not exist; that of a removed one was.
+  // No password is right for a mailbox that does not exist.
   const isWrong = view.reason === "Unauthenticated" || view.reason === "NotFound"
   if (isWrong && password !== undefined) yield* countWrongPassword(service, call)
+  // Those of a removed one are not known any more; the token of the operator is guessed there, too.
+  if (view.reason === "Gone" && password !== undefined && mayBeChosen(call)) {
+    yield* countWrongToken(service, call, secretHash(password))
+  }
   if (view.reason !== "Unauthenticated") return yield* refusalError(view)
   return yield* httpError(
     "unauthenticated",
@@ -224,13 +228,23 @@ export const requireRemover = Effect.fnUntraced(function*(
 })
 
 /**
+ * 404 for a path that cannot name a mailbox, of a request with a key. It counts wrong credentials,
+ * as nothing else does: a right token would show in the `RateLimit` of the next answer.
+ */
+export const refuseNoMailbox = (
+  service: Service,
+  call: Call
+): Effect.Effect<never, HandlerFailure> =>
+  Effect.andThen(authenticateCounted(service, call), Effect.fail(httpError("not-found")))
+
+/**
  * {@link requireReader} of the mailbox that the path names, before an answer is repeated. Beside a
  * secret URI it proves nothing by other credentials, and counts wrong ones.
  */
 export const authorizeReader =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
     const mailbox = mailboxRefOf(service, call.parameters)
-    if (mailbox === undefined) return Effect.fail(httpError("not-found"))
+    if (mailbox === undefined) return refuseNoMailbox(service, call)
     const read = requireReader({ service, call, mailbox })
     return mailbox.secret === undefined
       ? read

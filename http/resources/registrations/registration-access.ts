@@ -10,7 +10,7 @@ import { authenticate, authenticateCounted } from "../../auth/index.ts"
 import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
 import { checkSecret, type MailboxCall, type MailboxRef, mailboxRefNamed, mailboxRefOf,
-  type ReaderCall, requireReader } from "../mailboxes/index.ts"
+  type ReaderCall, refuseNoMailbox, requireReader } from "../mailboxes/index.ts"
 import type { HubRequest } from "./registration-input.ts"
 
 /** A registration as a request's path names it. */
@@ -78,7 +78,7 @@ export const requireSubscriber = Effect.fnUntraced(function*(
 export const authorizeSubscriber =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
     const mailbox = mailboxRefOf(service, call.parameters)
-    if (mailbox === undefined) return Effect.fail(httpError("not-found"))
+    if (mailbox === undefined) return refuseNoMailbox(service, call)
     // Where the secret is wrong, nothing else counts a wrong token.
     return checkSecret(service, mailbox).pipe(
       Effect.tapError(() => authenticateCounted(service, call)),

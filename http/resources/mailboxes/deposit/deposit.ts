@@ -31,7 +31,8 @@ import { type InlinePublication, linkedContent, noteLink, publishInline,
 import { isLinkedData, readLinkedData } from "../../interop/index.ts"
 import { findDeposit, type ReadLog } from "./deposit-search.ts"
 import { checkSecret, defineMailboxHandler, describeForReader, describeMailbox, type MailboxCall,
-  type MailboxRef, mailboxRefCache, mailboxRefOf, withMailboxLink } from "../mailbox-access.ts"
+  type MailboxRef, mailboxRefCache, mailboxRefOf, refuseNoMailbox,
+  withMailboxLink } from "../mailbox-access.ts"
 import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
 import { mayBeWebhook, takeWebhook, type UnreadBody } from "./webhook.ts"
@@ -340,7 +341,7 @@ export const authorizeDeposit =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
     const mailbox = mailboxRefOf(service, call.parameters)
     return mailbox === undefined
-      ? Effect.fail(httpError("not-found"))
+      ? refuseNoMailbox(service, call)
       : depositingAccount({ call, mailbox, service })
   }
 
