@@ -11,7 +11,7 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, type Service, type ShownSetting } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
-export { ActorListings, BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes,
+export { ActorListings, BlockList, Clients, DiskFloor, type DiskFreeMin, DocsSearches, floorBytes,
   makeRateLimiter, OpenAnswers, type Rate, RefusalCounter, RemoteReader, RowScans,
   TextSearches } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"

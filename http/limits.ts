@@ -559,10 +559,7 @@ export const queryLimitMax = 1_000_000_000
 /** Length of a cursor. */
 export const cursorCharsMax = 4_096
 
-/**
- * Rows that one answer scans in the requested order, whether they match or not. Then the page ends
- * early, with a link to the next one.
- */
+/** Rows that one answer scans, matching or not; then its page ends early, and links to the next. */
 export const scannedRowsMax = 50_000
 
 /** Rows that a query may sort; the service refuses one that needs more. */
@@ -592,6 +589,10 @@ export const spareRows = 8
 /** Reads of one sort that a node runs at once (`long-reads.ts`): in all, and of one network. */
 export const longReadsMax = 64
 export const longReadsPerNetworkMax = 16
+
+/** The same of searches in `/docs`, which strangers make. */
+export const docsSearchesMax = 16
+export const docsSearchesPerNetworkMax = 4
 
 /** When a client whose read was refused may try again. */
 export const longReadRetryMs = 1_000

@@ -10,9 +10,9 @@ import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
   Vapid } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { ActorListings, assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache,
-  DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
-  makeApplication, makeMetricFamilies, makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers,
-  openFirstMailbox, operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader,
+  DiskFloor, DocsSearches, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures,
+  listen, makeApplication, makeMetricFamilies, makeMetricsText, makeRateLimiter, NodeHistory,
+  OpenAnswers, openFirstMailbox, operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader,
   resourceTable, retryLoads, RowCaches, RowScans, ServerUnavailable, type Service,
   type ShownSetting, type SpillSettings, sweepQueries, sweepRequests, sweepReservations,
   TextSearches, watchLoads } from "../../http/index.ts"
@@ -171,6 +171,7 @@ const limitsOfClients = (
   | "actorListings"
   | "clients"
   | "credentialCache"
+  | "docsSearches"
   | "openAnswers"
   | "rateLimiter"
   | "remoteReader"
@@ -190,6 +191,7 @@ const limitsOfClients = (
     rowScans: new RowScans(clients),
     actorListings: new ActorListings(clients),
     textSearches: new TextSearches(clients),
+    docsSearches: new DocsSearches(clients),
     rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
     remoteReader: new RemoteReader({
       forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),

@@ -10,8 +10,9 @@ import type { DocumentParser } from "../formats/xml/index.ts"
 import type { NodeHistory } from "../history/index.ts"
 import { formatAwaitMs, formatPollMs, upgradeRetrySeconds } from "../limits.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { ActorListings, BlockList, Clients, DiskFloor, NetworkPlaces, OpenAnswers, RateLimiter,
-  RefusalCounter, RemoteReader, RowScans, TextSearches } from "../rates/index.ts"
+import type { ActorListings, BlockList, Clients, DiskFloor, DocsSearches, NetworkPlaces,
+  OpenAnswers, RateLimiter, RefusalCounter, RemoteReader, RowScans,
+  TextSearches } from "../rates/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import { type HttpError, httpError, refusalError, tooManyOpen } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
@@ -85,8 +86,10 @@ export interface Service {
   readonly rowScans: RowScans
   /** The listings that ask an actor for each entry. */
   readonly actorListings: ActorListings
-  /** The searches in mailboxes, cabinets and the documentation. */
+  /** The searches in mailboxes and cabinets. */
   readonly textSearches: TextSearches
+  /** The searches in the documentation. */
+  readonly docsSearches: DocsSearches
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

@@ -2,7 +2,7 @@
 export { BlockList, blocksTable } from "./block-list.ts"
 export { Clients, networkOfText } from "./client-address.ts"
 export { DiskFloor, type DiskFreeMin, floorBytes } from "./disk-floor.ts"
-export { ActorListings, RowScans, TextSearches } from "./long-reads.ts"
+export { ActorListings, DocsSearches, RowScans, TextSearches } from "./long-reads.ts"
 export type { NetworkPlace, NetworkPlaces } from "./network-places.ts"
 export { OpenAnswers } from "./open-answers.ts"
 export { Buckets, type Excess, makeRateLimiter, type PolicyUse, type Rate,

@@ -4,7 +4,8 @@
  * number of each sort at once for each client network, and for all together, so that other requests
  * go on.
  */
-import { longReadRetryMs, longReadsMax, longReadsPerNetworkMax } from "../limits.ts"
+import { docsSearchesMax, docsSearchesPerNetworkMax, longReadRetryMs, longReadsMax,
+  longReadsPerNetworkMax } from "../limits.ts"
 import type { Clients } from "./client-address.ts"
 import { NetworkPlaces, type PlaceLimits, type PlaceNames } from "./network-places.ts"
 
@@ -50,6 +51,17 @@ export class TextSearches extends LongReads {
     super(clients, { isLocalFree: true, ...limits }, {
       policy: "text-searches",
       taken: (count) => `${count} searches running`
+    })
+  }
+}
+
+/** Searches in the documentation: strangers with all of its places keep none from an account. */
+export class DocsSearches extends LongReads {
+  constructor(clients: Clients, limits: Partial<PlaceLimits> = {}) {
+    const own = { totalMax: docsSearchesMax, perNetworkMax: docsSearchesPerNetworkMax }
+    super(clients, { ...own, isLocalFree: true, ...limits }, {
+      policy: "docs-searches",
+      taken: (count) => `${count} searches in the documentation running`
     })
   }
 }

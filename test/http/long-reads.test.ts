@@ -15,7 +15,8 @@ beforeAll(async () => {
   service = await startService(resourceTable, {
     trustedProxies: ["127.0.0.0/8"],
     actorListings: limits,
-    textSearches: limits
+    textSearches: limits,
+    docsSearches: limits
   })
   await service.send("POST", "/mailboxes", { basic: admin, headers: { Slug: "alice" } })
 })
@@ -51,33 +52,36 @@ const listings = [
 const searches = [
   "/mailboxes/alice?q=x",
   "/mailboxes/alice?unread=true",
-  "cabinet",
-  "/docs?q=message"
+  "cabinet"
 ]
+
+const docsSearch = "/docs?q=message"
 
 const kinds = [
   ...listings.map((path) => ["actorListings", path] as const),
-  ...searches.map((path) => ["textSearches", path] as const)
+  ...searches.map((path) => ["textSearches", path] as const),
+  ["docsSearches", docsSearch] as const
 ]
 
 const pathOf = async (path: string): Promise<string> =>
   path === "cabinet" ? await newCabinet("<query contains=\"x\"/>") : path
 
+const hold = (places: NetworkPlaces, address: string) =>
+  places.take({
+    headers: new RequestHeaders(["x-forwarded-for", address]),
+    remoteAddress: "127.0.0.1"
+  })
+
 describe("reads that take long", () => {
   it.each(kinds)("have places, beyond which they are refused: %s, %s", async (kind, named) => {
     const places: NetworkPlaces = service.service[kind]
     const path = await pathOf(named)
-    const hold = (address: string) =>
-      places.take({
-        headers: new RequestHeaders(["x-forwarded-for", address]),
-        remoteAddress: "127.0.0.1"
-      })
-    const held = [hold("192.0.2.1"), hold("192.0.2.2")]
+    const held = [hold(places, "192.0.2.1"), hold(places, "192.0.2.2")]
     const refused = await get(path, "192.0.2.3")
     expect([refused.status, refused.header("retry-after")]).toEqual([429, "1"])
     expect(refused.child("detail")).toContain("the clients of 192.0.2.0/24 have 2 ")
     expect((await get(path, "198.51.100.1")).status).toBe(200)
-    held.push(hold("203.0.113.1"))
+    held.push(hold(places, "203.0.113.1"))
     const full = await get(path, "198.51.100.1")
     expect([full.status, full.header("retry-after")]).toEqual([503, "1"])
     // A client on this machine has no limit.
@@ -98,14 +102,25 @@ describe("reads that take long", () => {
     "are not those that read one page: %s",
     async (named) => {
       const path = named.startsWith("/") ? named : await newCabinet("")
-      const held = [1, 2].map((at) =>
-        service.service.textSearches.take({
-          headers: new RequestHeaders(["x-forwarded-for", `192.0.2.${at}`]),
-          remoteAddress: "127.0.0.1"
-        })
+      const { docsSearches, textSearches } = service.service
+      const held = [docsSearches, textSearches].flatMap((places) =>
+        ["192.0.2.1", "192.0.2.2"].map((address) => hold(places, address))
       )
       expect((await get(path, "192.0.2.3")).status).toBe(200)
       for (const place of held) if (place._tag === "Taken") place.release()
     }
   )
+
+  it.each(
+    [
+      ["docsSearches", "/mailboxes/alice?q=x"],
+      ["textSearches", docsSearch]
+    ] as const
+  )("leave the places of others: all of %s, and %s", async (kind, path) => {
+    const addresses = ["192.0.2.1", "198.51.100.1", "203.0.113.1"]
+    const held = addresses.map((address) => hold(service.service[kind], address))
+    expect(held.map(({ _tag }) => _tag)).toEqual(["Taken", "Taken", "Taken"])
+    expect((await get(path, "192.0.2.3")).status).toBe(200)
+    for (const place of held) if (place._tag === "Taken") place.release()
+  })
 })

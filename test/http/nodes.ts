@@ -19,7 +19,7 @@ import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
-import { ActorListings, RowScans, TextSearches } from "../../http/rates/long-reads.ts"
+import { ActorListings, DocsSearches, RowScans, TextSearches } from "../../http/rates/long-reads.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service, ShownSetting } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -77,6 +77,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly rowScans?: Partial<PlaceLimits>
   readonly actorListings?: Partial<PlaceLimits>
   readonly textSearches?: Partial<PlaceLimits>
+  readonly docsSearches?: Partial<PlaceLimits>
   readonly openAnswers?: {
     readonly totalMax?: number
     readonly perNetworkMax?: number
@@ -199,6 +200,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     rowScans: new RowScans(clients, settings.rowScans),
     actorListings: new ActorListings(clients, settings.actorListings),
     textSearches: new TextSearches(clients, settings.textSearches),
+    docsSearches: new DocsSearches(clients, settings.docsSearches),
     rateLimiter: makeRateLimiter(rateLimits, {
       credentialCache,
       clients,

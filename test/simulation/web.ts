@@ -17,8 +17,8 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { ActorListings, BlockList, Clients, OpenAnswers, RefusalCounter, RemoteReader, RowScans,
-  TextSearches } from "../../http/rates/index.ts"
+import { ActorListings, BlockList, Clients, DocsSearches, OpenAnswers, RefusalCounter, RemoteReader,
+  RowScans, TextSearches } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -131,6 +131,7 @@ export const serviceOf = (
   rowScans: new RowScans(clients),
   actorListings: new ActorListings(clients),
   textSearches: new TextSearches(clients),
+  docsSearches: new DocsSearches(clients),
   rateLimiter: undefined,
   diskFloor: undefined,
   startId,

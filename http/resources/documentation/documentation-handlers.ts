@@ -67,7 +67,7 @@ export const getDocumentation = (referenceOf: ReferenceOf) => {
     const query = yield* readSearch(call)
     if (query === "") return viewAnswer(siteView(service, site))
     const searching = Effect.suspend(() => searchTexts(textsOf(service, site), query))
-    const matches = yield* inPlace(service.textSearches, call.request, searching)
+    const matches = yield* inPlace(service.docsSearches, call.request, searching)
     return viewAnswer(searchView(service, site, query, matches))
   })
 }
