@@ -188,6 +188,7 @@ interface Shown {
   readonly alerts?: { readonly alert: ReadonlyArray<Listed> }
   readonly nodes: { readonly silent: string }
   readonly reports?: { readonly count: string }
+  readonly "spent-limits": unknown
   readonly refusals: {
     readonly refusal: ReadonlyArray<{ readonly limit: string; readonly of: string }>
   }
@@ -219,11 +220,13 @@ describe("the operator's page", () => {
       version: "0.0.0-test",
       format: String(first?.system.format()),
       nodes: { count: String(service.services.length), silent: "0", versions: "1" },
+      versions: { version: ["0.0.0-test"] },
       shards: { count: String(SHARDS), owned: String(SHARDS) },
       quarantines: { count: "0" },
       deliveries: { waiting: "0", "circuits-open": "0" },
       reports: { count: "0" },
-      disk: { "free-bytes": "500", "floor-bytes": "100" }
+      disk: { "free-bytes": "500", "floor-bytes": "100" },
+      "spent-limits": { networks: "0", accounts: "0" }
     })
     const refused = shown.refusals.refusal
     expect(refused.map(({ limit, of }) => `${limit} ${of}`)).toEqual([
@@ -263,6 +266,7 @@ describe("the operator's page", () => {
       scope: "node",
       href: `${service.base}/limits`
     })
+    expect(shown["spent-limits"]).toEqual({ networks: "1", accounts: "0" })
     expect(shown.refusals.refusal[0]).toEqual({ limit: "rate", of: "address", count: "1" })
     const text = await page()
     expect(text).toContain("<a href=\"/limits\">1 network or account has spent")
@@ -328,5 +332,18 @@ describe("the operator's page", () => {
       text: "1 actor is in quarantine"
     })
     expect(await page()).toContain("<a href=\"/cluster#quarantines\">1 actor is in quarantine</a>")
+  })
+
+  it("says that more networks may have spent their rate limit than it counts", async () => {
+    for (let n = 0; n < busiestShownMax; n++) {
+      const headers = { "X-Forwarded-For": `203.0.${n}.1` }
+      for (let used = 0; used < 3; used++) {
+        expect((await send("GET", "/problems", { headers })).status).toBe(200)
+      }
+    }
+    const shown = await read()
+    const networks = String(busiestShownMax)
+    expect(shown["spent-limits"]).toEqual({ networks, accounts: "0", more: "true" })
+    expect(await page()).toContain(`${networks} or more networks, 0 accounts`)
   })
 })

@@ -37,12 +37,17 @@ export const administrationResource: ResourceDefinition = {
       ...attributes({ href: uri, node: text, version: text, format: digits, connected: flag }),
       alerts: object({ alert: list(alert) }),
       nodes: figures("count", "silent", "versions"),
+      versions: object({ version: list(text) }),
       shards: figures("count", "owned"),
       quarantines: figures("count"),
       deliveries: figures("waiting", "circuits-open"),
       reports: object(attributes({ count: digits, more: oneOf("true") }), ["count"]),
       "anonymous-content": figures("used-bytes", "max-bytes"),
       disk: figures("free-bytes", "floor-bytes"),
+      "spent-limits": object(
+        attributes({ networks: digits, accounts: digits, more: oneOf("true") }),
+        ["networks", "accounts"]
+      ),
       refusals: object({ refusal: list(refusal) })
     }, [
       "href",
@@ -53,6 +58,7 @@ export const administrationResource: ResourceDefinition = {
       "shards",
       "quarantines",
       "deliveries",
+      "spent-limits",
       "refusals"
     ])
   },
@@ -62,8 +68,9 @@ export const administrationResource: ResourceDefinition = {
       id: "getAdministration",
       summary: "Reads what needs attention, and the figures that it follows from",
       description: "Nodes, shards, quarantines, deliveries, reports and the content of clients " +
-        "without an account are of all nodes. The connection, the disk and the refusals, since " +
-        "its start, are of the node that answers. Suspended registrations are not counted.",
+        "without an account are of all nodes. The connection, the disk, the clients that have " +
+        "spent their whole rate limit now (`more`: only so many are counted) and the refusals, " +
+        "since its start, are of the node that answers. Suspended registrations are not counted.",
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Administration", "The alerts and the figures") }

@@ -3,7 +3,7 @@ import { emptyState, type Html, html, link, livePart, liveScriptPath, liveState,
   share, sizeText, statusBadge, type StatusBadges } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, listElement } from "../../formats/xml/index.ts"
-import { openReportsCountedMax } from "../../limits.ts"
+import { busiestShownMax, openReportsCountedMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { alertsOf, type OperatorAlert } from "./alerts.ts"
 import type { OperationFigures } from "./operation-figures.ts"
@@ -33,6 +33,16 @@ const alertElement = (
   { path, scope, severity, text, type }: OperatorAlert
 ): Element => element("alert", { type, severity, scope, href: absoluteUri(service, path) }, text)
 
+/** Only so many clients of a policy are counted. */
+const isBound = (spent: number): boolean => spent >= busiestShownMax
+
+const spentElement = ({ account, address }: OperationFigures["spentLimits"]): Element =>
+  element("spent-limits", {
+    networks: address,
+    accounts: account,
+    more: isBound(address) || isBound(account) ? "true" : undefined
+  })
+
 const tree = (service: Service, figures: OperationFigures): Element => {
   const { anonymous, cluster, disk, format, isConnected, node, reports, version } = figures
   const { circuitsOpen, deliveriesWaiting, nodes, owned, quarantined, shards, silent } = cluster
@@ -43,6 +53,7 @@ const tree = (service: Service, figures: OperationFigures): Element => {
     { href, node, version, format, connected: isConnected?.toString() },
     ...listElement("alerts", alertsOf(figures).map((one) => alertElement(service, one))),
     element("nodes", { count: nodes, silent, versions: cluster.versions.length }),
+    ...listElement("versions", cluster.versions.map((one) => element("version", {}, one))),
     element("shards", { count: shards, owned }),
     element("quarantines", { count: quarantined }),
     element("deliveries", { waiting: deliveriesWaiting, "circuits-open": circuitsOpen }),
@@ -55,6 +66,7 @@ const tree = (service: Service, figures: OperationFigures): Element => {
         "max-bytes": anonymous.bytesMax
       }),
     disk && element("disk", { "free-bytes": disk.freeBytes, "floor-bytes": disk.floorBytes }),
+    spentElement(figures.spentLimits),
     element("refusals", {}, ...refusalsOf(figures).map((one) => element("refusal", one)))
   )
 }
@@ -120,6 +132,8 @@ const clusterFacts = ({ anonymous, cluster, format, reports }: OperationFigures)
 `
 }
 
+const spentText = (spent: number): string => `${spent}${isBound(spent) ? " or more" : ""}`
+
 const diskText = (disk: OperationFigures["disk"]): string =>
   disk === undefined
     ? "not measured at this node"
@@ -138,7 +152,7 @@ const nodeFacts = (figures: OperationFigures): Html => {
     fact(
       "/limits",
       "Whole rate limit spent now",
-      `${spentLimits.address} networks, ${spentLimits.account} accounts`
+      `${spentText(spentLimits.address)} networks, ${spentText(spentLimits.account)} accounts`
     )
   }${
     fact(
