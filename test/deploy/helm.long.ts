@@ -1,4 +1,5 @@
 /** The chart by Helm, built from its Go modules: it is sound, and makes what the manifests have. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, expect, it } from "vitest"
@@ -49,6 +50,23 @@ it("restarts the nodes when a setting changes", () => {
   expect(String(before)).toMatch(/^[0-9a-f]{64}$/)
   expect(sumOf(rendered())).toBe(before)
   expect(sumOf(rendered("--set", "settings.LOG_LEVEL=warn"))).not.toBe(before)
+})
+
+it("writes numbers of a values file as they are there", () => {
+  const folder = mkdtempSync(join(tmpdir(), "restante-helm-"))
+  try {
+    const file = join(folder, "values.yaml")
+    const settings = "{ACTIVATIONS_MAX: 1500000, INBOX_MAX: 40, OUTGOING_RETENTION: 1.5}"
+    writeFileSync(file, `settings: ${settings}\n`)
+    const config = rendered("-f", file).get("ConfigMap restante")
+    expect(treeAt(config, "data")).toMatchObject({
+      ACTIVATIONS_MAX: "1500000",
+      INBOX_MAX: "40",
+      OUTGOING_RETENTION: "1.5"
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 it("leaves out NATS, the policies and a setting if the values say so", () => {
