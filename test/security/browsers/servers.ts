@@ -91,9 +91,15 @@ export interface Loaded {
   readonly type: string
   /** What the browser said that it would do with it (`Sec-Fetch-Dest`). */
   readonly destination: string
+  /** The reference to the next page in the Link field. */
+  readonly next: string | undefined
 }
 
 const parameter = "restante-target"
+
+/** The next page that a Link field names (RFC 8288, section 3). */
+const nextIn = (link: string | ReadonlyArray<string> | undefined): string | undefined =>
+  /<([^>]*)>; rel="next"/.exec(String(link))?.[1]
 
 /**
  * Stands before the service, at its BASE_URL. Every request gets the credentials of the admin, as
@@ -157,7 +163,8 @@ export class Front {
     }, (answer) => {
       const type = answer.headers["content-type"] ?? ""
       const destination = String(headers["sec-fetch-dest"])
-      const loaded = { status: answer.statusCode ?? 0, type, destination }
+      const next = nextIn(answer.headers["link"])
+      const loaded = { status: answer.statusCode ?? 0, type, destination, next }
       if (target !== undefined) {
         this.loaded.set(Number(named), [...this.loaded.get(Number(named)) ?? [], loaded])
       } else if (request.method === "POST") this.changes.push(`${path}: ${loaded.status}`)
