@@ -230,6 +230,12 @@ export const inlineBlobBytesMax = 64 * 1024
 /** Bytes of one read of a blob's file. */
 export const embeddedBlobChunkBytes = 128 * 1024
 
+/**
+ * So many chunks of files are read at once, a few for each thread that reads files; and the memory
+ * of so many is kept for the next ones.
+ */
+export const chunkReadsMax = 16
+
 /** One write removes the marks of this many confirmed blobs; fewer marks wait for an upload. */
 export const confirmedBlobsMax = 500
 

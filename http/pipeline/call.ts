@@ -7,7 +7,7 @@ import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { type FormatOffer, type MediaType, negotiate, type ResourceView,
   standardTypes } from "../formats/index.ts"
 import type { DocumentParser, Element } from "../formats/xml/index.ts"
-import type { EventStream, Exchange, HttpReply, HttpRequest, ReplyHeaders,
+import type { AnswerBytes, EventStream, Exchange, HttpReply, HttpRequest, ReplyHeaders,
   RequestBody } from "../wire/index.ts"
 import { type HandlerFailure, type HttpError, httpError } from "./http-error.ts"
 import type { Parameters } from "./routing.ts"
@@ -86,7 +86,7 @@ export type HandlerAnswer =
     readonly headers: ReplyHeaders
     /** Undefined if it is unknown: the body is then sent in chunks. */
     readonly lengthBytes: number | undefined
-    readonly source: AsyncIterable<Uint8Array>
+    readonly source: AnswerBytes
     /** Others wait for its end: a reader that is too slow is disconnected. */
     readonly holdsPlace?: boolean
     /** Called once when the answer has ended, also if its client left before the first byte. */

@@ -10,7 +10,7 @@ import { joinBefore, joinFields, joinHeaders, type KeptFields, type ReplyHeaders
   type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault, HttpRequest } from "./request.ts"
-import { sendStream } from "./response-stream.ts"
+import { type AnswerBytes, sendStream } from "./response-stream.ts"
 import { Spill, type SpillFolder, Upload } from "./uploads/index.ts"
 
 /** An answer with its complete body. */
@@ -421,7 +421,7 @@ export class Exchange {
     status: number,
     headers: ReplyHeaders,
     lengthBytes: number | undefined,
-    body: AsyncIterable<Uint8Array>,
+    body: AnswerBytes,
     holdsPlace = false
   ): Promise<"sent" | "aborted"> {
     const joined = joinHeaders(status, headers)

@@ -6,5 +6,6 @@ export { documentHeaders, documentPolicy, keepFields, keepJoined, type KeptField
   type ReplyHeaders, scriptPolicy } from "./header-fields.ts"
 export { assertNative, ServerUnavailable } from "./native-module.ts"
 export type { BodyFault, HttpRequest, RequestHeaders } from "./request.ts"
+export type { AnswerBytes } from "./response-stream.ts"
 export { listen } from "./server.ts"
 export type { SpillSettings } from "./uploads/index.ts"

@@ -10,6 +10,12 @@ interface Connection {
   readonly hold: () => HeldAnswer
 }
 
+/** The bytes of an answer. */
+export interface AnswerBytes extends AsyncIterable<Uint8Array> {
+  /** Takes back a chunk whose bytes the native server has taken, or that is sent to nobody. */
+  readonly recycle?: (chunk: Uint8Array) => void
+}
+
 /** The body has another length than announced; the connection was closed. */
 export class BrokenBody extends Error {
   readonly _tag = "BrokenBody"
@@ -132,7 +138,7 @@ class Writer {
  */
 export const sendStream = async (
   native: NativeResponse,
-  body: AsyncIterable<Uint8Array>,
+  body: AnswerBytes,
   lengthBytes: number | undefined,
   connection: Connection
 ): Promise<void> => {
@@ -141,6 +147,7 @@ export const sendStream = async (
     for await (const chunk of body) {
       if (connection.aborted()) return
       if (chunk.length > 0) await writer.write(chunk)
+      body.recycle?.(chunk)
       if (connection.aborted()) return
     }
     writer.end()

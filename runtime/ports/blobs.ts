@@ -17,6 +17,15 @@ export interface ByteRange {
   readonly end: number
 }
 
+/** The bytes of a blob, read on demand. */
+export interface BlobBytes extends AsyncIterable<Uint8Array> {
+  /**
+   * Gives back a chunk that nothing refers to any more, so that the next ones are read into its
+   * memory. A reader need not call it.
+   */
+  readonly recycle?: (chunk: Uint8Array) => void
+}
+
 export interface BlobsApi {
   /**
    * Streams `source` into a blob named `id` (`[A-Za-z0-9_=-]+`) with bounded memory. The blob is
@@ -35,7 +44,7 @@ export interface BlobsApi {
   readonly open: (
     id: string,
     range?: ByteRange
-  ) => Effect.Effect<AsyncIterable<Uint8Array>, BlobMissing | StorageFailure>
+  ) => Effect.Effect<BlobBytes, BlobMissing | StorageFailure>
   readonly info: (id: string) => Effect.Effect<BlobInfo | undefined, StorageFailure>
   /** Succeeds if the blob does not exist. */
   readonly remove: (id: string) => Effect.Effect<void, StorageFailure>

@@ -1,5 +1,5 @@
 /** The contracts that a backend implements. */
-export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./blobs.ts"
+export { type BlobBytes, type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./blobs.ts"
 export { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, StoreContents, type StoreContentsApi } from "./contents.ts"
 export { Pings, type PingsApi, PingUnanswered } from "./pings.ts"

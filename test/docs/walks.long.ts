@@ -38,7 +38,8 @@ const stopsOf = (heading: string): ReadonlyArray<Stop> => {
  */
 const walks = [
   { heading: "A deposit", filesMax: 30, filesEnteredMax: 57 },
-  { heading: "A listing", filesMax: 22, filesEnteredMax: 68 },
+  // A listing counts the admin's token as a guess of it until it is checked, in a file of its own.
+  { heading: "A listing", filesMax: 22, filesEnteredMax: 69 },
   { heading: "A relay attempt", filesMax: 22 },
   { heading: "A handoff", filesMax: 22 }
 ]

@@ -4,8 +4,9 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promi
 import { dirname, join } from "node:path"
 import { BlobAborted, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import { blobUnreadMs, embeddedBlobChunkBytes, inlineBlobBytesMax } from "../../limits.ts"
-import type { BlobInfo, ByteRange } from "../../ports/index.ts"
+import type { BlobBytes, BlobInfo, ByteRange } from "../../ports/index.ts"
 import { syncFolder } from "../folders.ts"
+import { ChunkReads } from "./chunk-reads.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
 
@@ -134,6 +135,9 @@ const writeAll = async (file: FileHandle, chunk: Uint8Array): Promise<void> => {
   for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
 }
 
+/** Of all stores of this process, which share the threads for files. */
+const chunkReads = new ChunkReads()
+
 /**
  * Opens a file and reads its bytes in chunks on demand. Its removal does not matter once it is
  * open. It is closed at the end, or after {@link blobUnreadMs} when nobody begins to read.
@@ -142,7 +146,7 @@ export const openFile = async (
   path: string,
   lengthBytes: number,
   range: ByteRange | undefined
-): Promise<AsyncIterable<Uint8Array>> => {
+): Promise<BlobBytes> => {
   const file = await open(path, "r")
   const end = Math.min(range?.end ?? Infinity, lengthBytes - 1)
   let begun = false
@@ -152,18 +156,19 @@ export const openFile = async (
   }, blobUnreadMs)
   unread.unref()
   return {
+    recycle: (chunk) => chunkReads.recycle(chunk),
     async *[Symbol.asyncIterator]() {
       if (begun) throw new BlobAborted({ detail: "a blob is read once, and soon after opening" })
       begun = true
       clearTimeout(unread)
       try {
         for (let at = range?.start ?? 0; at <= end;) {
-          const chunk = Buffer.allocUnsafe(Math.min(embeddedBlobChunkBytes, end - at + 1))
-          const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
+          const bytesMax = Math.min(embeddedBlobChunkBytes, end - at + 1)
+          const chunk = await chunkReads.read(file, at, bytesMax)
           // Nothing writes to a file that has its name.
-          if (bytesRead === 0) throw new StorageCorrupted({ detail: `${path} ends too early` })
-          at += bytesRead
-          yield chunk.subarray(0, bytesRead)
+          if (chunk.length === 0) throw new StorageCorrupted({ detail: `${path} ends too early` })
+          at += chunk.length
+          yield chunk
         }
       } finally {
         await file.close()

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
-import type { BlobInfo, BlobsApi, ByteRange } from "../../ports/index.ts"
+import type { BlobBytes, BlobInfo, BlobsApi, ByteRange } from "../../ports/index.ts"
 import { asFailure, keysIn, readSpan, type WriteBatch } from "../engine/index.ts"
 import { confirmedBlobsMax } from "../../limits.ts"
 import { isGone } from "../folders.ts"
@@ -157,7 +157,7 @@ class EmbeddedBlobs {
     this.confirmed = []
   }
 
-  async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
+  async open(id: string, range: ByteRange | undefined): Promise<BlobBytes> {
     for (let record = this.find(id); record !== undefined;) {
       if (record.file === undefined) {
         const bytes = this.store.database().getBytes(bytesKey(id))
