@@ -264,7 +264,8 @@ export const requestHeaders = {
   },
   Click: {
     description: "Of a deposit of plain text: an http or https URI that its reader is to open.",
-    schema: webUri
+    // A URI has ASCII alone; generators would send other characters, which a field cannot have.
+    schema: { ...webUri, pattern: "^[hH][tT][tT][pP][sS]?://[!\"$-.0->@-~][!-~]*$" }
   },
   traceparent: { description: "W3C Trace Context.", schema: text }
 } as const satisfies Readonly<Record<string, Parameter>>

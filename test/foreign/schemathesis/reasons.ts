@@ -119,6 +119,18 @@ const refused: ReadonlyArray<Reason> = [
     why: "A topic of a mailbox is the mailbox, or one of its representations."
   },
   {
+    what: "failure reports for a mailbox that is none of the account",
+    check: /^(POST|PUT) \/accounts\/\{account\}: positive_data_acceptance$/,
+    detail: /: 422 failure-reports must name a mailbox of \S+, and this is none/,
+    why: "It names a mailbox of the account, which must exist."
+  },
+  {
+    what: "a name with `%` before two digits that make a control character",
+    check: accepted,
+    detail: /: 400 the path is malformed with .*\/%[01][\dA-F]/,
+    why: "The tool sends such a `%` as it is, so that it stands for the character."
+  },
+  {
     what: "a time that no listing of the mailbox has shown",
     check: /^(POST|PUT) \/mailboxes\/\{mailbox\}\/read: positive_data_acceptance$/,
     detail: /: 422 time must be the time of a listing of this mailbox/,
