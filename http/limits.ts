@@ -218,8 +218,8 @@ export const networkUnreadBytesMax = 64 * 1024 * 1024
 /** What an unread answer counts beside its body: the connection, and its request. */
 export const heldAnswerBytes = 4 * 1024
 
-/** What a streamed answer counts that waits for its client: a chunk, and the open file. */
-export const heldStreamBytes = 136 * 1024
+/** What a streamed answer counts that waits for its client: a chunk, and the next one on NATS. */
+export const heldStreamBytes = 264 * 1024
 
 /**
  * A client must read so much a second, of an answer that the socket did not take at once. What it

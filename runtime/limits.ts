@@ -620,6 +620,9 @@ export const blobWritesInFlight = 4
 
 export const blobReadsAhead = 2
 
+/** Chunks that a process requests at once, for all downloads: the others take no memory yet. */
+export const blobChunkReadsMax = 64
+
 /**
  * How long a running upload or download waits for a leader: longer than the longest observed
  * election (12 s), because a failure loses the whole transfer.

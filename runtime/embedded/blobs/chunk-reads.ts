@@ -6,36 +6,30 @@
  */
 import type { FileHandle } from "node:fs/promises"
 import { chunkReadsMax, embeddedBlobChunkBytes } from "../../limits.ts"
+import { Turns } from "../../turns.ts"
 
 export class ChunkReads {
-  private underWay = 0
-  private readonly waiting: Array<() => void> = []
+  private readonly turns = new Turns(chunkReadsMax)
   /** Memory of chunks that were given back. */
   private readonly free: Array<Buffer> = []
-  /** Memory of chunks that may be given back, once each. */
-  private readonly lent = new WeakSet<ArrayBufferLike>()
+  /** Chunks that may be given back, once each. */
+  private readonly lent = new WeakSet<Uint8Array>()
 
   /** At most `bytesMax` bytes of a file from `at` on; none at its end. */
-  async read(file: FileHandle, at: number, bytesMax: number): Promise<Buffer> {
-    if (this.underWay < chunkReadsMax) this.underWay++
-    else await new Promise<void>((resolve) => this.waiting.push(resolve))
-    try {
+  read(file: FileHandle, at: number, bytesMax: number): Promise<Buffer> {
+    return this.turns.run(async () => {
       const memory = this.free.pop() ?? Buffer.allocUnsafeSlow(embeddedBlobChunkBytes)
       const { bytesRead } = await file.read(memory, 0, bytesMax, at)
-      this.lent.add(memory.buffer)
-      return memory.subarray(0, bytesRead)
-    } finally {
-      const next = this.waiting.shift()
-      if (next === undefined) this.underWay--
-      // It takes over the place.
-      else next()
-    }
+      const chunk = memory.subarray(0, bytesRead)
+      this.lent.add(chunk)
+      return chunk
+    })
   }
 
   /** Takes back a chunk that nothing refers to any more. */
-  recycle({ buffer }: Uint8Array): void {
-    if (this.lent.delete(buffer) && this.free.length < chunkReadsMax) {
-      this.free.push(Buffer.from(buffer))
+  recycle(chunk: Uint8Array): void {
+    if (this.lent.delete(chunk) && this.free.length < chunkReadsMax) {
+      this.free.push(Buffer.from(chunk.buffer))
     }
   }
 }

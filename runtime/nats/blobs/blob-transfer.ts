@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto"
 import { BlobAborted, BlobTooLarge, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
-import { blobGiveUpMs, blobReadsAhead, blobUploadMaxMs, blobWritesInFlight, giveUpMs, readTimeoutMs,
-  retryDelayMs } from "../../limits.ts"
+import { blobChunkReadsMax, blobGiveUpMs, blobReadsAhead, blobUploadMaxMs, blobWritesInFlight,
+  giveUpMs, readTimeoutMs, retryDelayMs } from "../../limits.ts"
 import type { BlobInfo, ByteRange } from "../../ports/index.ts"
+import { Turns } from "../../turns.ts"
 import { type NatsApi, retryUntilDeadline, wait } from "../connection/index.ts"
 import { isFull, readLast, write } from "../stream/index.ts"
 import { blobsKv, type ChunkSet, chunkSubject, type Head, headSubject,
@@ -26,8 +27,15 @@ const missingChunk = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Pr
     ? new StorageCorrupted({ detail: `blob ${id} has no chunk ${n}` })
     : new BlobAborted({ detail: `blob ${id} was removed too long ago` })
 
+/** Of all downloads of this process. */
+const chunkReads = new Turns(blobChunkReadsMax)
+
+/** {@link requestChunk} in its turn. */
+const readChunk = (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> =>
+  chunkReads.run(() => requestChunk(nats, chunks, n))
+
 /** A chunk never changes, so any replica that has it will do. */
-const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
+const requestChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
   const subject = chunkSubject(chunks, n)
   const question = `$JS.API.DIRECT.GET.${blobsKv.stream}.${subject}`
   const ask = () => nats.request(question, "", undefined, readTimeoutMs)
