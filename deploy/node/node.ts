@@ -165,7 +165,8 @@ const httpSettingsOf = (settings: NodeSettings, baseUrl: string): Service["setti
 const limitsOfClients = (
   settings: NodeSettings,
   outbound: OutboundService,
-  { rateLimited }: HttpMetrics
+  { rateLimited }: HttpMetrics,
+  warn: (text: string) => void
 ): Pick<
   Service,
   | "actorListings"
@@ -179,7 +180,11 @@ const limitsOfClients = (
   | "textSearches"
 > => {
   const credentialCache = new CredentialCache()
-  const clients = new Clients(settings.trustedProxies, settings.host)
+  const clients = new Clients(settings.trustedProxies, settings.host, (address) =>
+    warn(
+      `${address} forwards requests of others, and TRUSTED_PROXIES does not name it: all clients ` +
+        "behind it count as one. If it is your proxy, name it there"
+    ))
   const rateLimits = {
     address: limitOf(settings.rateLimitAddress),
     account: limitOf(settings.rateLimitAccount)
@@ -256,9 +261,11 @@ const makeService = Effect.fnUntraced(function*(
   const diskFloor = diskFloorOf(settings)
   const usage = yield* Usage
   const serviceKey = yield* serviceKeyOf(records, keyring)
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const warn = (text: string): void => void run(Effect.logWarning(text))
   return {
     settings: httpSettingsOf(settings, baseUrl),
-    ...limitsOfClients(settings, outbound, httpMetrics),
+    ...limitsOfClients(settings, outbound, httpMetrics, warn),
     engine: storage.engine,
     issuer,
     system,

@@ -52,6 +52,9 @@ export const networkOfText = (text: string): string | undefined => {
   return networkOf(address, NetAddress.isIpv4Address(address) ? 24 : 48)
 }
 
+/** So many networks of peers are reported that forward requests and are no trusted proxies. */
+const forwardersReportedMax = 4
+
 const loopbacks = ["127.0.0.0/8", "::1/128"].map(parseNetwork)
 
 export class Clients {
@@ -60,9 +63,21 @@ export class Clients {
   private readonly known: LRUCache<string, { readonly address: KnownAddress | null }>
   /** The only peer of a server that listens on a loopback address. */
   private readonly thisMachine: ClientAddress | undefined
+  /** Networks of reported peers. */
+  private readonly reported = new Set<string>()
+  private readonly onForwarder: (address: string) => void
 
-  /** `listensOn`: the address on which the server listens. */
-  constructor(trustedProxies: ReadonlyArray<string>, listensOn = "") {
+  /**
+   * `listensOn`: the address on which the server listens. `onForwarder` gets the address of a peer
+   * that forwards requests and is no trusted proxy, once for each of a few networks: all clients
+   * behind such a proxy count as one.
+   */
+  constructor(
+    trustedProxies: ReadonlyArray<string>,
+    listensOn = "",
+    onForwarder: (address: string) => void = () => {}
+  ) {
+    this.onForwarder = onForwarder
     this.trusted = trustedProxies.map(parseNetwork)
     this.known = new LRUCache({ max: knownAddressesMax })
     const own = this.read(listensOn)
@@ -84,6 +99,7 @@ export class Clients {
       return { address: remoteAddress, network, isLocal: false }
     }
     if (!isForwarded) return peer
+    if (!peer.isTrusted) this.report(peer)
     const { address, network } = peer.isTrusted ? this.behind(peer, forwarded ?? "") : peer
     return { address, network, isLocal: false }
   }
@@ -91,6 +107,12 @@ export class Clients {
   /** Whether the peer of the connection is a trusted proxy. */
   isTrustedProxy({ remoteAddress }: Pick<HttpRequest, "remoteAddress">): boolean {
     return this.read(remoteAddress)?.isTrusted === true
+  }
+
+  private report({ address, network }: KnownAddress): void {
+    if (this.reported.has(network) || this.reported.size >= forwardersReportedMax) return
+    this.reported.add(network)
+    this.onForwarder(address)
   }
 
   /** The last address that is not a trusted proxy's. */

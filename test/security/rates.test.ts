@@ -159,6 +159,27 @@ describe("the key that a request counts for", () => {
   })
 })
 
+describe("a proxy that is not trusted", () => {
+  const requestFrom = (remoteAddress: string, ...flat: ReadonlyArray<string>) => ({
+    headers: new RequestHeaders(flat),
+    remoteAddress
+  })
+
+  it("is reported once for each network, and few are", () => {
+    const reported: Array<string> = []
+    const clients = new Clients(["192.0.2.0/24"], "0.0.0.0", (address) => reported.push(address))
+    const forwarded = ["x-forwarded-for", "198.51.100.7"]
+    clients.clientOf(requestFrom("10.0.0.1"))
+    clients.clientOf(requestFrom("192.0.2.1", ...forwarded))
+    expect(reported).toEqual([])
+    for (const last of [1, 2, 1]) clients.clientOf(requestFrom(`10.0.0.${last}`, ...forwarded))
+    clients.clientOf(requestFrom("127.0.0.1", "forwarded", "for=198.51.100.7"))
+    expect(reported).toEqual(["10.0.0.1", "127.0.0.1"])
+    for (let n = 0; n < 9; n++) clients.clientOf(requestFrom(`203.0.${n}.1`, ...forwarded))
+    expect(reported).toEqual(["10.0.0.1", "127.0.0.1", "203.0.0.1", "203.0.1.1"])
+  })
+})
+
 describe("the settings", () => {
   const read = (RATE_LIMIT_ADDRESS: string) => loadSettings({ RATE_LIMIT_ADDRESS })
 
