@@ -162,6 +162,27 @@ describe.each([["chromium", startChromium], ["firefox", startFirefox]] as const)
       )
     })
 
+    it.each(["foreign", "sibling"] as const)("retrieves nothing for a %s host", async (from) => {
+      const { depositor, front, pages } = scene
+      const embedded = await depositor.fleeting()
+      const [, read] = await depositor.fleeting()
+      const uris = embedded.map((path) =>
+        front.uriOf({ label: "embedded", method: "GET", path, headers: {} })
+      )
+      await firstTab().visit(pages.pageOf(from, uris))
+      for (const uri of uris) {
+        expect(front.answersTo(uri).map(({ status }) => status)).toContain(200)
+      }
+      // What its owner reads is removed; what a page has retrieved would be removed before it.
+      expect(await depositor.statusOf(read)).toBe(200)
+      await eventually(
+        shownWithinMs,
+        "what was read is removed",
+        async () => await depositor.statusOf(read) === 410 ? true : undefined
+      )
+      expect(await depositor.statusOf(embedded[1])).toBe(200)
+    })
+
     it("runs none of a deposit that arrives while the page is open", async () => {
       const { depositor, front } = scene
       const tab = firstTab()

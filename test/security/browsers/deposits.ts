@@ -478,6 +478,22 @@ export class Depositor {
     return this.shown
   }
 
+  /**
+   * Opens a mailbox whose notifications are removed once they are retrieved, and deposits one.
+   * Returns the paths of both.
+   */
+  async fleeting(): Promise<readonly [mailbox: string, notification: string]> {
+    const settings = "<mailbox><retention>PT0S</retention></mailbox>"
+    const mailbox = await this.make("POST", "/mailboxes", settings)
+    const item = "<item><description>fleeting</description><url>http://192.0.2.1/m</url></item>"
+    return [mailbox, await this.make("POST", mailbox, `<notification>${item}</notification>`)]
+  }
+
+  /** What the admin is answered who asks without a browser. */
+  async statusOf(path: string): Promise<number> {
+    return (await send(this.base, path, { headers: asAdmin })).status
+  }
+
   /** One more notification in the hostile mailbox. */
   async another(): Promise<void> {
     const body = `<notification><item><description>${this.text("a live deposit")}</description>`
