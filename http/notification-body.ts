@@ -90,7 +90,7 @@ export const publishedFragment = Effect.fnUntraced(function*<E>(
   publish: Effect.Effect<string, E>
 ): Effect.fn.Return<string, E | HttpError> {
   const isPublished = needsPublication(document)
-  const stored = isPublished ? { ...document, content: undefined } : document
+  const stored = isPublished ? { ...document, content: undefined, written: undefined } : document
   const fragment = fragmentToStore(parser, stored, seal)
   if (!fragment.ok) return yield* fragment.fault
   return isPublished ? storedFragment({ ...stored, url: yield* publish }, seal) : fragment.value

@@ -6,6 +6,13 @@ const root = "<notification><item><description>d</description><url>http://a/</ur
   "</notification>"
 const usual = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
 
+/** A notification, without how its item was written: only the parser of plain ones knows that. */
+const meaning = (text: string) => {
+  const parsed = parser.parseNotificationText(text)
+  if (!parsed.ok) throw new Error("this is no notification")
+  return { ...parsed.value, written: undefined }
+}
+
 describe("around the root", () => {
   it.each([
     ["", ""],
@@ -16,9 +23,7 @@ describe("around the root", () => {
     ["<?xml version='1.0'?>", "\n"],
     [`${usual}<!-- a remark -->`, "<!-- another -->\n"]
   ])("%j and %j change nothing", (before, after) => {
-    const plain = parser.parseNotificationText(root)
-    expect(parser.parseNotificationText(before + root + after)).toEqual(plain)
-    expect(plain.ok).toBe(true)
+    expect(meaning(before + root + after)).toEqual(meaning(root))
   })
 
   it.each([

@@ -1,4 +1,5 @@
 /** Reads the documents that clients send, in XML and JSON, within the operator's limits. */
+import { isAscii } from "node:buffer"
 import type { SealPassword } from "../../../actors/index.ts"
 import { type DocumentLimits, formBytesMax, storedFactorMax } from "../../limits.ts"
 import { isUtf8Name, parseText, parseWithSources, XmlRejected } from "./document.ts"
@@ -23,6 +24,10 @@ const isWide = (bytes: Uint8Array): boolean => {
 
 /** Bytes of UTF-8 that one UTF-16 code unit takes at most. */
 const bytesOfCharMax = 3
+
+/** The text of bytes that are all ASCII. */
+const asciiText = (bytes: Uint8Array): string =>
+  (bytes instanceof Buffer ? bytes : Buffer.from(bytes)).toString("latin1")
 
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]+)"?/i
 
@@ -92,6 +97,8 @@ export class DocumentParser {
       return failure({ _tag: "OtherCharset", detail })
     }
     if (isWide(bytes)) return malformed("the document is in UTF-16 or UTF-32: send UTF-8")
+    // Most documents are, and the decoder takes three times as long.
+    if (isAscii(bytes)) return success(asciiText(bytes))
     try {
       return success(decoder.decode(bytes))
     } catch {

@@ -50,6 +50,15 @@ export interface NotificationDocument {
   readonly fieldAttributes: Readonly<Record<string, string>> | undefined
   readonly extra: string
   readonly rootExtra: string
+  /** Where the client wrote the item as it is stored. A changed copy of the document has none. */
+  readonly written?: WrittenItem | undefined
+}
+
+/** An `item` as a client wrote it, before and after the text of its password. */
+export interface WrittenItem {
+  readonly before: string
+  /** Empty without a password. */
+  readonly after: string
 }
 
 /** The document breaks a rule (422): `rule` names the rule, `detail` explains it. */
@@ -247,7 +256,14 @@ export const readNotificationElement = (
  * concatenates these fragments inside its `notification` elements. `seal` encrypts a password.
  */
 export const storedFragment = (document: NotificationDocument, seal: SealPassword): string => {
-  const { fieldAttributes: attributes, password, sender } = document
+  const { fieldAttributes: attributes, password, sender, written } = document
+  if (written !== undefined) {
+    const { after, before } = written
+    const fragment = before + after
+    return password === undefined || password === ""
+      ? fragment
+      : withSealedPassword(fragment, before.length, seal(escapeText(password)))
+  }
   let text = `<item${document.itemAttributes}><description${attributes?.["description"] ?? ""}>` +
     escapeText(document.description) + `</description><url${attributes?.["url"] ?? ""}>` +
     escapeText(document.url) + "</url>"

@@ -5,7 +5,8 @@
  */
 import { uriCharsMax } from "../../limits.ts"
 import { isReservedName } from "./element.ts"
-import { fieldOf, isUri, type NotificationDocument } from "./notification-document.ts"
+import { fieldOf, isUri, type NotificationDocument,
+  type WrittenItem } from "./notification-document.ts"
 
 /** References, `]`, and characters that an XML parser changes or rejects. */
 // eslint-disable-next-line no-control-regex
@@ -62,16 +63,58 @@ const isComplete = (text: string, from: number): boolean => {
 const isPlainUri = (text: string): boolean =>
   text !== "" && text.length <= uriCharsMax && isUri(text)
 
+/** How a stored item begins, see `storedFragment`. */
+const beforeDescription = `${itemOpening}<description>`
+
+const betweenFields = "</description><url>"
+
+const afterUrl = "</url>"
+
+const beforePassword = "<password>"
+
+const afterPassword = "</password>"
+
+/**
+ * The item from `from` to `to` of the text, if it is written as `storedFragment` would write these
+ * fields: in the same order, without blanks.
+ */
+const writtenItem = (
+  text: string,
+  [from, to]: readonly [number, number],
+  description: string,
+  url: string,
+  password: string | undefined,
+  extra: string
+): WrittenItem | undefined => {
+  const betweenAt = from + beforeDescription.length + description.length
+  const afterUrlAt = betweenAt + betweenFields.length + url.length
+  if (
+    !text.startsWith(beforeDescription, from) || !text.startsWith(betweenFields, betweenAt) ||
+    !text.startsWith(afterUrl, afterUrlAt)
+  ) return undefined
+  const restAt = afterUrlAt + afterUrl.length
+  const endBytes = extra.length + itemClosing.length
+  if (password === undefined) {
+    return restAt + endBytes === to ? { before: text.slice(from, to), after: "" } : undefined
+  }
+  const start = restAt + beforePassword.length
+  const end = start + password.length
+  return text.startsWith(beforePassword, restAt) && end + afterPassword.length + endBytes === to
+    ? { before: text.slice(from, start), after: text.slice(end, to) }
+    : undefined
+}
+
 /** The notification, or undefined if the text is not plain and must be read as a tree. */
 export const parsePlainNotification = (text: string): NotificationDocument | undefined => {
   if (!text.startsWith(opening) || notPlain.test(text)) return
-  let at = skipBlanks(text, opening.length)
-  if (!text.startsWith(itemOpening, at)) return
-  at = skipBlanks(text, at + itemOpening.length)
+  const itemAt = skipBlanks(text, opening.length)
+  if (!text.startsWith(itemOpening, itemAt)) return
+  let at = skipBlanks(text, itemAt + itemOpening.length)
   let description: string | undefined
   let url: string | undefined
   let password: string | undefined
   let extra = ""
+  let hasMark = false
   for (let child = 0; child < childrenMax; child++) {
     if (text.charCodeAt(at) !== lessThan) return
     if (text.charCodeAt(at + 1) === slash) break
@@ -86,6 +129,8 @@ export const parsePlainNotification = (text: string): NotificationDocument | und
       end < 0 || text.charCodeAt(end + 1) !== slash || text.charCodeAt(at) !== greaterThan ||
       !text.startsWith(name, nameAt) || (field === undefined && !isPlainName(name))
     ) return
+    // A `>` in a text is stored as a reference.
+    hasMark ||= text.indexOf(">", valueAt) !== at
     at++
     if (field === undefined) extra += text.slice(start, at)
     else if (field === "description" && description === undefined) {
@@ -110,6 +155,9 @@ export const parsePlainNotification = (text: string): NotificationDocument | und
     itemAttributes: "",
     fieldAttributes: undefined,
     extra,
-    rootExtra: ""
+    rootExtra: "",
+    written: hasMark
+      ? undefined
+      : writtenItem(text, [itemAt, at + itemClosing.length], description, url, password, extra)
   }
 }

@@ -93,7 +93,7 @@ export const relayedDocument = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const blocked = serviceBlock(service, { account }, "")
   if (blocked !== undefined) return yield* blocked
-  const signed = document.from ? { ...document, sender: href } : document
+  const signed = document.from ? { ...document, sender: href, written: undefined } : document
   const publish = Effect.gen(function*() {
     const content = yield* inlinedContent(document)
     const published = yield* publishInline(service, ids, {
