@@ -376,9 +376,6 @@ export const retrievalRecordedMs = 60_000
 /** Paths whose resource a node remembers, of those requested last. */
 export const knownPathsMax = 1_000
 
-/** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
-export const mailboxRefsMax = 1_000
-
 /**
  * Length of what the values of a webhook add to a template, together. It is above `uriCharsMax`: a
  * link that is cut off is too long to be one, and does not lead elsewhere.

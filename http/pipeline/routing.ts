@@ -15,7 +15,10 @@ export interface Route<H> {
   readonly guarded?: "all" | ReadonlyArray<string>
 }
 
-/** The decoded parameters of a matched path. `get` returns the part of the segment before `~`. */
+/**
+ * The decoded parameters of a matched path. `get` returns the part of the segment before `~`. All
+ * requests of a known path have the same object, so that what follows from it can be kept with it.
+ */
 export interface Parameters {
   has(name: string): boolean
   get(name: string): string
@@ -153,10 +156,10 @@ const badPath: Match<never> = { _tag: "Malformed", detail: "the path is malforme
 
 const notFound: Match<never> = { _tag: "NotFound" }
 
-/** The resource of a path, and the values of its parameters. */
+/** The resource of a path, and its parameters. */
 interface Place<H> {
   readonly leaf: Leaf<H>
-  readonly values: ReadonlyArray<string>
+  readonly parameters: Parameters
 }
 
 const walk = <H>(
@@ -179,14 +182,11 @@ const walk = <H>(
 /** Finds the handler for an upper-case method and the raw path of a request. */
 export type Matcher<H> = (method: string, path: string) => Match<H>
 
-const answer = <H>({ leaf, values }: Place<H>, method: string): Match<H> => {
+const answer = <H>({ leaf, parameters }: Place<H>, method: string): Match<H> => {
   const { acceptPost, allow, pattern } = leaf
   const handler = leaf.handlers.get(method) ??
     (method === "HEAD" ? leaf.handlers.get("GET") : undefined)
-  if (handler !== undefined) {
-    const parameters = new PathParameters(leaf.names, values)
-    return { _tag: "Found", handler, parameters, pattern, allow }
-  }
+  if (handler !== undefined) return { _tag: "Found", handler, parameters, pattern, allow }
   if (method === "OPTIONS") return { _tag: "Options", allow, pattern, acceptPost }
   return { _tag: "MethodNotAllowed", allow, pattern }
 }
@@ -205,7 +205,9 @@ const placeOf = <H>(root: Node<H>, path: string): Place<H> | Match<never> => {
   }
   const values: Array<string> = []
   const leaf = walk(root, segments, 0, values)
-  return leaf === undefined ? notFound : { leaf, values }
+  return leaf === undefined
+    ? notFound
+    : { leaf, parameters: new PathParameters(leaf.names, values) }
 }
 
 /** Compiles the table; throws (a defect) for an invalid or repeated pattern. */

@@ -100,6 +100,14 @@ const checked = (value: string): string => {
   return value
 }
 
+/** Throws (a defect) if a field could begin another one. */
+export const checkFields = (headers: ReplyHeaders): void => {
+  for (const [name, value] of headers) {
+    checked(name)
+    checked(value)
+  }
+}
+
 /**
  * All fields of an answer as one text, so that one call writes them to the socket. An answer has
  * {@link pagePolicy} if it is HTML, else {@link documentPolicy}, and is for pages of this origin,
@@ -116,17 +124,34 @@ export const keepJoined = (status: number, headers: ReplyHeaders): void => {
   keptTexts.set(headers, joinWithPolicies(status, headers))
 }
 
-/** The text of fields that answers have after their own ones, with the policies. */
-export type KeptFields = string
+/** A status line with fields after it. */
+interface KeptHead {
+  readonly statusLine: string
+  readonly text: string
+  readonly bytes: Uint8Array
+}
 
-/** Joins fields once, for many answers that are not HTML. */
-export const keepFields = (headers: ReplyHeaders): KeptFields => joinWithPolicies(200, headers)
+/**
+ * Fields that many answers have beside their own ones, with the policies. What begins with a status
+ * line is the same for all of them: no request joins the text, or encodes it.
+ */
+export class KeptFields {
+  private readonly joined: string
+  /** That of the latest status line, as nearly all answers have the same. */
+  private latest: KeptHead | undefined
 
-/** The fields of an answer, and kept ones after them. */
-export const joinBefore = (headers: ReplyHeaders, kept: KeptFields): string => {
-  let text = ""
-  for (const [name, value] of headers) text += `${checked(name)}: ${checked(value)}\r\n`
-  return text + kept
+  /** Of answers that are not HTML. */
+  constructor(headers: ReplyHeaders) {
+    this.joined = joinWithPolicies(200, headers)
+  }
+
+  /** The status line, one of {@link StatusLines}, with these fields. */
+  after(statusLine: string): KeptHead {
+    const { latest } = this
+    if (latest?.statusLine === statusLine) return latest
+    const text = `${statusLine}\r\n${this.joined}`
+    return this.latest = { statusLine, text, bytes: Buffer.from(text) }
+  }
 }
 
 /** Fields as text. */

@@ -2,8 +2,8 @@
 export { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
 export { EventStream, eventText } from "./event-stream.ts"
 export { eventHeaders, Exchange, type HttpReply } from "./exchange.ts"
-export { documentHeaders, documentPolicy, keepFields, keepJoined, type KeptFields, optionsHeaders,
-  type ReplyHeaders, scriptPolicy } from "./header-fields.ts"
+export { documentHeaders, documentPolicy, keepJoined, KeptFields, optionsHeaders, type ReplyHeaders,
+  scriptPolicy } from "./header-fields.ts"
 export { assertNative, ServerUnavailable } from "./native-module.ts"
 export type { BodyFault, HttpRequest, RequestHeaders } from "./request.ts"
 export type { AnswerBytes } from "./response-stream.ts"

@@ -2,7 +2,7 @@
 export interface NativeResponse {
   pause(): void
   resume(): void
-  writeStatus(status: string): unknown
+  writeStatus(status: string | Uint8Array): unknown
   writeHeader(name: string, value: string): unknown
   write(chunk: string | Uint8Array): boolean
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown

@@ -20,16 +20,25 @@ export interface HttpRequest {
   readonly viewer?: string | undefined
 }
 
+/** One bit for each length of a name, of 32. */
+const lengthBit = (name: string): number => 1 << (name.length & 31)
+
 /** Request fields as name, value, name, value …; names in lower case. */
 export class RequestHeaders {
   private readonly flat: ReadonlyArray<string>
+  /** The lengths of the names: nearly all fields that are asked for are missing. */
+  private readonly lengths: number
 
   constructor(flat: ReadonlyArray<string>) {
     this.flat = flat
+    let lengths = 0
+    for (let index = 0; index < flat.length; index += 2) lengths |= lengthBit(flat[index] ?? "")
+    this.lengths = lengths
   }
 
   /** The value of a field by its lower-case name; several lines are joined by commas. */
   get(name: string): string | undefined {
+    if ((this.lengths & lengthBit(name)) === 0) return undefined
     const flat = this.flat
     let value: string | undefined
     for (let index = 0; index < flat.length; index += 2) {

@@ -5,7 +5,7 @@
 import { makeProblem, pagelessProblemReply, type ProblemSlug } from "../formats/index.ts"
 import { tmpdir } from "node:os"
 import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
-import { Exchange, type Shared } from "./exchange.ts"
+import { Exchange, PacketEnd, type Shared } from "./exchange.ts"
 import { UnreadBudget } from "./answers/index.ts"
 import { BodyBudget } from "./body-budget.ts"
 import { type CorsOrigin, statusLines } from "./header-fields.ts"
@@ -154,6 +154,7 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
     unread: options.unread ?? new UnreadBudget(),
     networkOf: options.networkOf ?? (({ remoteAddress }) => remoteAddress),
     spills: new SpillFolder(options.spills ?? { path: tmpdir() }),
+    packetEnd: new PacketEnd(),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

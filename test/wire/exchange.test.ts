@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest"
 import { heldUploadBytes, turnBytesMax } from "../../http/limits.ts"
 import { UnreadBudget } from "../../http/wire/answers/index.ts"
 import { BodyBudget } from "../../http/wire/body-budget.ts"
-import { Exchange, type Shared } from "../../http/wire/exchange.ts"
-import { statusLines } from "../../http/wire/header-fields.ts"
+import { Exchange, PacketEnd, type Shared } from "../../http/wire/exchange.ts"
+import { documentPolicy, KeptFields, statusLines } from "../../http/wire/header-fields.ts"
 import type { NativeResponse } from "../../http/wire/native-response.ts"
 import { BodyError, RequestHeaders } from "../../http/wire/request.ts"
 import { SpillFolder, type SpillSettings } from "../../http/wire/uploads/index.ts"
@@ -28,8 +28,8 @@ class Connection implements NativeResponse {
   resume(): void {
     this.isPaused = false
   }
-  writeStatus(status: string): void {
-    this.head = status
+  writeStatus(status: string | Uint8Array): void {
+    this.head = Buffer.from(status).toString()
   }
   writeHeader(name: string, value: string): void {
     this.head += `\r\n${name}: ${value}`
@@ -99,6 +99,7 @@ const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
     unread: new UnreadBudget(),
     networkOf: network,
     spills,
+    packetEnd: new PacketEnd(),
     onError: (error) => {
       errors.push(error)
     },
@@ -118,6 +119,34 @@ const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
 }
 
 describe("an exchange", () => {
+  it("answers with kept fields, its own ones, and those of any status", () => {
+    const { open } = world()
+    const kept = new KeptFields([["Link", "</a>; rel=b"]])
+    const heads = [false, true, true, false].map((isGuarded) => {
+      const { connection, exchange } = open()
+      if (isGuarded) {
+        exchange.guard()
+        exchange.also([["RateLimit", "x"]])
+      }
+      exchange.reply({ status: 202, headers: [["Location", "/c"]], kept })
+      return connection.head.split("\r\n")
+    })
+    const [first = [], guarded = []] = heads
+    expect(heads).toEqual([first, guarded, guarded, first])
+    const own = ["Link: </a>; rel=b", `Content-Security-Policy: ${documentPolicy}`, "Location: /c"]
+    expect(first).toEqual(expect.arrayContaining([...own, "Access-Control-Allow-Origin: *"]))
+    expect(guarded).toEqual(expect.arrayContaining([...own, "RateLimit: x"]))
+    expect(guarded.join()).not.toContain("Access-Control-Allow-Origin")
+    expect([first[0], guarded[0]]).toEqual(["202 Accepted", "202 Accepted"])
+  })
+
+  it("answers nothing if a field beside the kept ones could begin another one", () => {
+    const { connection, exchange } = world().open()
+    const headers = [["Location", "/c\r\nX: y"]] as const
+    expect(() => exchange.reply({ status: 202, headers, kept: new KeptFields([]) })).toThrow()
+    expect([connection.head, connection.ended, exchange.answered]).toEqual(["", [], false])
+  })
+
   it("waits for the next turn only behind the answers of its own turn", async () => {
     const { open } = world()
     const answer = (bytes: number): Connection => {

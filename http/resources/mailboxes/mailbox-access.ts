@@ -1,6 +1,5 @@
 /** Which mailbox a path names, and who may read it (protocol §1.2). */
 import { Effect } from "effect"
-import { LRUCache } from "lru-cache"
 import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isLogEnd, isRefusal, type LogItem } from "../../../runtime/index.ts"
@@ -8,7 +7,7 @@ import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, authenticateCounted, checkBasicPassword, countWrongPassword, countWrongToken,
   endTokenAttempt, mayBeChosen } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
-import { mailboxRefsMax, pageCharsMax } from "../../limits.ts"
+import { pageCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
   type HandlerFailure, HttpError, httpError, type Parameters, refusalError, type ResourceHandler,
   type Service, toHttpError } from "../../pipeline/index.ts"
@@ -92,18 +91,16 @@ export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): H
   return new HttpError({ problem, headers: [...headers, mailbox.link] })
 }
 
-/** {@link mailboxRefOf} for the hot path, with a cache of the mailboxes named last. */
+/** {@link mailboxRefOf} for the hot path, which keeps it for the paths that are known. */
 export const mailboxRefCache = (
   service: Service
 ): (parameters: Parameters) => MailboxRef | undefined => {
-  const cache = new LRUCache<string, MailboxRef>({ max: mailboxRefsMax })
+  const cache = new WeakMap<Parameters, MailboxRef>()
   return (parameters) => {
-    if (parameters.secret("mailbox") !== undefined) return mailboxRefOf(service, parameters)
-    const name = parameters.get("mailbox")
-    const cached = cache.get(name)
+    const cached = cache.get(parameters)
     if (cached !== undefined) return cached
     const mailbox = mailboxRefOf(service, parameters)
-    if (mailbox !== undefined) cache.set(name, mailbox)
+    if (mailbox !== undefined) cache.set(parameters, mailbox)
     return mailbox
   }
 }

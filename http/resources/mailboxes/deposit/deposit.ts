@@ -24,7 +24,7 @@ import { ask, askOrRefusal, attachForm, bodyError, type Call, type CallKey, coun
   type ViewAnswer } from "../../../pipeline/index.ts"
 import { beginRequestSpan, type RequestSpan, traceparentOf,
   withTraceContext } from "../../../trace-context.ts"
-import { type Exchange, type HttpReply, type HttpRequest, keepFields, type KeptFields,
+import { type Exchange, type HttpReply, type HttpRequest, KeptFields,
   type ReplyHeaders } from "../../../wire/index.ts"
 import { type InlinePublication, linkedContent, noteLink, publishInline,
   removeLink } from "../../content/index.ts"
@@ -398,7 +398,7 @@ const keptFields = new WeakMap<MailboxRef, KeptFields>()
 const keptFieldsOf = (mailbox: MailboxRef): KeptFields => {
   const known = keptFields.get(mailbox)
   if (known !== undefined) return known
-  const kept = keepFields([mailbox.link])
+  const kept = new KeptFields([mailbox.link])
   keptFields.set(mailbox, kept)
   return kept
 }
