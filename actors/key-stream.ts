@@ -30,6 +30,9 @@ const lengthBytes = 4
 /** The greatest length of a character in UTF-8. */
 const charBytesMax = 3
 
+/** A cipher that encrypts zeros gives its key stream. */
+const zeros = Buffer.alloc(streamPageBytes)
+
 /** XORs the text in the memory, which ends at `end`, with the key stream from this offset on. */
 const xor = (memory: Buffer, end: number, stream: Buffer, offset: number): void => {
   for (let at = headBytes; at < end; at++) {
@@ -113,6 +116,7 @@ export class KeyStream {
 
   private stream(nonce: Buffer, bytes: number): Buffer {
     const start = Buffer.concat([nonce, Buffer.alloc(counterBytes)])
-    return createCipheriv("aes-256-ctr", this.key, start).update(Buffer.alloc(bytes))
+    const plain = bytes === zeros.length ? zeros : Buffer.alloc(bytes)
+    return createCipheriv("aes-256-ctr", this.key, start).update(plain)
   }
 }

@@ -273,21 +273,21 @@ const noRoom = (waiting: WaitingCount, bytesMax: number): Decision<never> =>
       "when the owner of the mailbox has read or removed some"
   )
 
-/** Appends a notification as item `n`. */
+/** A notification that is stored as item `n`, and what waits then. */
+interface Received {
+  readonly n: number
+  readonly atMs: number
+  readonly item: string
+  readonly waiting: WaitingCount
+}
+
+/** Appends the item of a notification. */
 const store = (
   state: Open,
   message: Variant<MailboxMessage, "Deposit">,
-  n: number,
-  waiting: WaitingCount,
-  nowMs: number
+  { atMs, item, n, waiting }: Received
 ): Decision<MailboxState> => {
-  const { digest, fragment, idRandom } = message
-  const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
-  // The owner and admins see who has deposited it.
-  const decision = append<MailboxState>(
-    encodeItem(atMs, idRandom, digest, fragment, message),
-    repeatKey(digest)
-  )
+  const decision = append<MailboxState>(item, repeatKey(message.digest))
   const isFirstInlined = message.isInlined === true && state.inlined === 0
   if (isFirstInlined || isSaveDue(waiting, n)) {
     return decision.become({
@@ -337,13 +337,16 @@ const deposit =
     }
     if (stored(state, head) >= limits.notificationsMax) return deny("Full", "the mailbox is full")
     const n = head + 1
+    const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
+    // The owner and admins see who has deposited it.
+    const item = encodeItem(atMs, idRandom, digest, message.fragment, message)
     const waiting = account === undefined
-      ? withWaiting(state.waiting, n, waitingBytesOf(message.fragment))
+      ? withWaiting(state.waiting, n, waitingBytesOf(item))
       : state.waiting
     if (waiting !== state.waiting && waitingBytes(waiting) > limits.anonymousBytesMax) {
       return noRoom(state.waiting, limits.anonymousBytesMax)
     }
-    const decision = store(state, message, n, waiting, nowMs)
+    const decision = store(state, message, { n, atMs, item, waiting })
     if (message.isInlined === true) signalBackgroundTasks(decision, self, [n], "inlined")
     if (isWatched(state)) signalDeposit(decision, state, self, n)
     if (key !== undefined) signalKey(decision, self, key, n)

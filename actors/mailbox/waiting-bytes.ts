@@ -11,6 +11,7 @@ import { Schema } from "effect"
 import type { LogItem } from "../../runtime/index.ts"
 import { waitingOverheadBytes, waitingPartsMax, waitingSavedItems } from "../limits.ts"
 import { Count } from "../schemas.ts"
+import { fragmentStart } from "../sealed-fragment.ts"
 import { decodeItem, isRemoval } from "./log-item.ts"
 
 /** Numbers of the log, and the bytes of strangers' notifications among them. */
@@ -42,9 +43,13 @@ export const nothingWaiting: WaitingCount = {
   savedTo: 0
 }
 
-/** What a notification counts: its record takes space, too. */
-export const waitingBytesOf = (fragment: string): number =>
-  Buffer.byteLength(fragment) + waitingOverheadBytes
+/**
+ * What a notification counts, by its log item: the bytes of its fragment, and the space of its
+ * record. It takes the whole item, because counting joins the parts of a text in memory, which
+ * storing the item has to do anyway.
+ */
+export const waitingBytesOf = (item: string): number =>
+  Buffer.byteLength(item) - fragmentStart(item) + waitingOverheadBytes
 
 /** What waits in the whole mailbox. */
 export const waitingBytes = ({ bytes, partsBytes }: WaitingCount): number => partsBytes + bytes
@@ -100,8 +105,9 @@ export const recallWaiting = (
   let next = waiting
   for (const { n, value } of items) {
     if (n <= waiting.upTo || isRemoval(value)) continue
-    const { account, fragment } = decodeItem(value)
-    if (account === undefined) next = withWaiting(next, n, waitingBytesOf(fragment))
+    if (decodeItem(value).account === undefined) {
+      next = withWaiting(next, n, waitingBytesOf(value))
+    }
   }
   return next
 }

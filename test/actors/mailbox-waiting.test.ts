@@ -65,8 +65,8 @@ class World {
   get exact(): number {
     return [...this.actor.log].reduce((sum, [n, value]) => {
       if (isRemoval(value) || covers(this.state.retrieved, n)) return sum
-      const { account, fragment } = decodeItem(value)
-      return account === undefined ? sum + waitingBytesOf(fragment) : sum
+      const { account } = decodeItem(value)
+      return account === undefined ? sum + waitingBytesOf(value) : sum
     }, 0)
   }
 

@@ -69,8 +69,11 @@ const idBytes = 16
 /** 256 bits. */
 const secretBytes = 32
 
-/** Random bytes, drawn from the system in blocks: a system call for each id would cost more. */
-const pool = { bytes: Buffer.alloc(4096), used: 4096 }
+/** Enough for a thousand ids. */
+const poolBytes = 16_384
+
+/** Random bytes, drawn in blocks: a call for each id would cost more. */
+const pool = { bytes: Buffer.alloc(poolBytes), used: poolBytes }
 
 const random = (count: number): string => {
   const { bytes } = pool

@@ -72,14 +72,16 @@ export class WriteBatch {
     this.length = length
   }
 
-  /** `key` must be ASCII, as the keys of log items are, so that one call can write both texts. */
+  /** `key` must be ASCII, as the keys of log items are. */
   putItem(key: string, value: string): void {
     this.reserve(HEADER_BYTES + key.length + 3 * value.length)
     const keyAt = this.length + HEADER_BYTES
-    const written = this.bytes.write(key + value, keyAt, "utf8")
+    const valueAt = keyAt + key.length
+    this.bytes.write(key, keyAt, "latin1")
+    const valueBytes = this.bytes.write(value, valueAt, "utf8")
     this.view.setUint32(this.length, key.length, true)
-    this.view.setUint32(this.length + 4, written - key.length, true)
-    this.length = keyAt + written
+    this.view.setUint32(this.length + 4, valueBytes, true)
+    this.length = valueAt + valueBytes
   }
 
   put(key: string, value: string): void {
