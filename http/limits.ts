@@ -373,7 +373,7 @@ export const madeListingsMax = 512
  */
 export const retrievalRecordedMs = 60_000
 
-/** Paths whose resource a node remembers, of those requested last. */
+/** Paths whose resource a node remembers, and its mailbox with it, of those requested last. */
 export const knownPathsMax = 1_000
 
 /**

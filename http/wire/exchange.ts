@@ -64,7 +64,13 @@ export class PacketEnd {
   private readonly run = (): void => {
     const due = this.waiting
     this.waiting = []
-    for (const callback of due) callback()
+    let begun = 0
+    try {
+      while (begun < due.length) due[begun++]?.()
+    } finally {
+      // The others are of other clients.
+      for (const callback of due.slice(begun)) this.call(callback)
+    }
   }
 
   call(callback: () => void): void {
@@ -336,7 +342,7 @@ export class Exchange {
     this.writeStatus(text)
   }
 
-  /** Two calls: to join the texts would take longer. */
+  /** Encoded already, unless there are fields of any status: those of the client's rate limit. */
   private writeKeptHead({ headers, status }: HttpReply, kept: KeptFields): void {
     const { bytes, text } = kept.after(this.statusLine(status))
     if (this.extraHeaders === "") this.native.writeStatus(bytes)

@@ -133,7 +133,7 @@ interface KeptHead {
 
 /**
  * Fields that many answers have beside their own ones, with the policies. What begins with a status
- * line is the same for all of them: no request joins the text, or encodes it.
+ * line is the same for all of them, and is joined and encoded once.
  */
 export class KeptFields {
   private readonly joined: string
@@ -150,7 +150,8 @@ export class KeptFields {
     const { latest } = this
     if (latest?.statusLine === statusLine) return latest
     const text = `${statusLine}\r\n${this.joined}`
-    return this.latest = { statusLine, text, bytes: Buffer.from(text) }
+    // In memory of its own: a small buffer would keep the block from which Node cut it.
+    return this.latest = { statusLine, text, bytes: new Uint8Array(Buffer.from(text)) }
   }
 }
 

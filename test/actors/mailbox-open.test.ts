@@ -178,7 +178,7 @@ describe("an open mailbox", () => {
     "Open.Deposit": () => {
       const decision = decide(open, deposit, { head: 2 })
       expect(decision.durable).toBe(false)
-      const waiting = withWaiting(nothingWaiting, 3, waitingBytesOf(deposit.fragment))
+      const waiting = withWaiting(nothingWaiting, 3, waitingBytesOf(decision.items?.[0] ?? ""))
       expect(decision.nextState).toEqual({ ...open, lastAtMs: nowMs, waiting })
       expect(decide(open, { ...deposit, account: "bob" }, { head: 2 }).nextState)
         .toEqual({ ...open, lastAtMs: nowMs })

@@ -3,7 +3,7 @@ import { array, assert, constantFrom, integer, nat, oneof, property, record } fr
 import { describe, expect, it } from "vitest"
 import { removedRangesMax, waitingPartsMax, waitingSavedItems } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
-import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
+import { decodeItem, encodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import { covers } from "../../actors/mailbox/ranges.ts"
 import { waitingBytes, waitingBytesOf } from "../../actors/mailbox/waiting-bytes.ts"
 import { hash, nowMs } from "./cells.ts"
@@ -80,6 +80,9 @@ const modelOf = (anonymousBytesMax: number) =>
 
 const fragmentOf = (size: number): string => `<item>${"ü".repeat(size)}</item>`
 
+/** What the item of a fragment counts. */
+const bytesOf = (fragment: string): number => waitingBytesOf(encodeItem(0, "", "", fragment))
+
 describe("the bytes that strangers deposit", () => {
   const run = record({
     does: constantFrom("deposit", "retrieve", "remove", "restart"),
@@ -118,7 +121,7 @@ describe("the bytes that strangers deposit", () => {
 
   it("are counted exactly while they are read and removed in their order", () => {
     const world = new World(1e9)
-    const each = waitingBytesOf(fragmentOf(1))
+    const each = bytesOf(fragmentOf(1))
     const count = 3 * waitingSavedItems
     for (let n = 0; n < count; n++) world.deposit(fragmentOf(1))
     expect(world.counted).toBe(count * each)
@@ -134,7 +137,7 @@ describe("the bytes that strangers deposit", () => {
   })
 
   it("have a bound, which accounts do not have, and reading or removing gives room back", () => {
-    const each = waitingBytesOf(fragmentOf(10))
+    const each = bytesOf(fragmentOf(10))
     const world = new World(3 * each)
     for (let n = 1; n <= 3; n++) expect(world.deposit(fragmentOf(10))).toMatchObject({ n })
     const refused = world.deposit(fragmentOf(10))

@@ -1,6 +1,6 @@
 /** One exchange above a native response of the test: what no bytes on a socket show for certain. */
 import { tmpdir } from "node:os"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { heldUploadBytes, turnBytesMax } from "../../http/limits.ts"
 import { UnreadBudget } from "../../http/wire/answers/index.ts"
 import { BodyBudget } from "../../http/wire/body-budget.ts"
@@ -117,6 +117,25 @@ const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
   }
   return { bodies, clock, errors, open, shared }
 }
+
+it("calls back at the end of a turn, also behind a callback that throws", () => {
+  vi.useFakeTimers({ toFake: ["setImmediate"] })
+  try {
+    const end = new PacketEnd()
+    const called: Array<number> = []
+    const callbacks = [() => called.push(1), () => {
+      throw new Error("a defect")
+    }, () => called.push(2)]
+    for (const callback of callbacks) end.call(callback)
+    expect(called).toEqual([])
+    expect(() => vi.runAllTimers()).toThrow("a defect")
+    expect(called).toEqual([1])
+    vi.runAllTimers()
+    expect(called).toEqual([1, 2])
+  } finally {
+    vi.useRealTimers()
+  }
+})
 
 describe("an exchange", () => {
   it("answers with kept fields, its own ones, and those of any status", () => {
