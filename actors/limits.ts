@@ -232,6 +232,9 @@ export const passwordChecksMax = 4
 /** Characters of one answer of a session. */
 export const answerCharsMax = 8192
 
+/** Characters of an answer, without case and accents, that are compared with the right ones. */
+export const foldedCharsMax = 4 * answerCharsMax
+
 /** Receipts kept for one content resource. */
 export const receiptsMax = 1000
 

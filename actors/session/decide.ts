@@ -44,9 +44,21 @@ const recorded = (
 const textsOf = (state: Awaiting | Ended): AnswerTexts<BridgeStep> =>
   Object.fromEntries(recorded(state).map(([step, { text }]) => [step, text]))
 
+/** The text of a state. How a session ended is stored: the answers are not compared again. */
+const textOf = (state: Awaiting | Ended): string => {
+  switch (state._tag) {
+    case "Crossed":
+      return bridge.crossed
+    case "Cast":
+      return bridge.cast
+    default:
+      return scriptProgress(bridge, textsOf(state)).p
+  }
+}
+
 const view = (state: Awaiting | Ended): SessionView => ({
   status: statusOf[state._tag],
-  p: state._tag === "Cast" ? bridge.cast : scriptProgress(bridge, textsOf(state)).p,
+  p: textOf(state),
   recorded: recorded(state).map(([step]) => step),
   startedAtMs: state.startedAtMs,
   version: state.version

@@ -2,6 +2,8 @@
  * Question scripts: the questions, how earlier answers change them, and which answers are
  * accepted, all as data. The functions read a script; they know no question of their own.
  */
+import { foldedCharsMax } from "../limits.ts"
+
 /** The condition of an accepted answer; texts are compared without case and accents. */
 export type Accepted =
   /** Anything that is not blank. */
@@ -58,8 +60,13 @@ export interface Script<Step extends string> {
 /** The texts of the answers so far. */
 export type AnswerTexts<Step extends string> = { readonly [S in Step]?: string }
 
+/**
+ * Without case and accents. Some characters are 18 in this form, so that an answer of them would
+ * take many times as long to read: what an answer has beyond `foldedCharsMax` is not compared.
+ */
 const fold = (text: string): string =>
-  text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replaceAll("’", "'")
+  text.normalize("NFKD").slice(0, foldedCharsMax)
+    .replace(/\p{M}/gu, "").toLowerCase().replaceAll("’", "'")
 
 /** The words of a text with a space around each, so that `includes` finds whole words. */
 const words = (text: string): string =>
@@ -67,36 +74,57 @@ const words = (text: string): string =>
 
 const names = (text: string, phrase: string): boolean => text.includes(words(phrase))
 
+/** Whether a word goes on there. A character has two UTF-16 units at most. */
+const goesOnAt = (text: string, at: number): boolean =>
+  /^[\p{L}\p{N}/]/u.test(text.slice(at, at + 2))
+
 const isQuantity = (text: string, units: ReadonlyArray<Unit>): boolean => {
-  const found = [...fold(text).matchAll(/([+-]?\d+(?:[.,]\d+)?)\s*/g)]
+  const folded = fold(text)
+  const known = units.map(({ least, most, names }) => ({ least, most, names: names.map(fold) }))
+  const found = [...folded.matchAll(/([+-]?\d+(?:[.,]\d+)?)\s*/g)]
   return found.length > 0 && found.every((number) => {
-    const rest = fold(text).slice(number.index + number[0].length)
+    const unitAt = number.index + number[0].length
     const value = Number(number[1]?.replace(",", "."))
-    return units.some((unit) =>
-      value >= unit.least && value <= unit.most &&
-      unit.names.some((name) =>
-        rest.startsWith(fold(name)) && !/^[\p{L}\p{N}/]/u.test(rest.slice(fold(name).length))
+    return known.some(({ least, most, names }) =>
+      value >= least && value <= most &&
+      names.some((name) =>
+        folded.startsWith(name, unitAt) && !goesOnAt(folded, unitAt + name.length)
       )
     )
   })
 }
 
 const matches = (text: string, accepted: Accepted): boolean => {
-  const spoken = words(text)
   switch (accepted._tag) {
     case "Anything":
       return text.trim() !== ""
-    case "OneOf":
+    case "OneOf": {
+      const spoken = words(text)
       return accepted.alternatives.some((alternative) => names(spoken, alternative))
+    }
     case "Quantity":
       return isQuantity(text, accepted.units)
-    case "AsksBack":
+    case "AsksBack": {
+      const spoken = words(text)
       return accepted.whether.every((group) => group.some((word) => names(spoken, word))) &&
         (text.includes("?") || accepted.signs.some((sign) => names(spoken, sign)))
-    case "OneChoice":
+    }
+    case "OneChoice": {
+      const spoken = words(text)
       return accepted.among.filter((choice) => names(spoken, choice)).length === 1 &&
         !accepted.retractions.some((retraction) => names(spoken, retraction))
+    }
   }
+}
+
+/** Whether an earlier answer contains one of the texts. */
+const fits = (
+  when: QuestionVariant["when"],
+  answers: { readonly [step: string]: string | undefined }
+): boolean => {
+  if (when === undefined) return true
+  const answer = fold(answers[when.step] ?? "")
+  return when.contains.some((text) => answer.includes(fold(text)))
 }
 
 /** The variant of a question that these earlier answers lead to. */
@@ -104,13 +132,9 @@ const variantOf = <Step extends string>(
   question: Question<Step>,
   answers: AnswerTexts<Step>
 ): QuestionVariant => {
-  const texts: { readonly [step: string]: string | undefined } = answers
-  const fits = question.variants.find(({ when }) =>
-    when === undefined ||
-    when.contains.some((text) => fold(texts[when.step] ?? "").includes(fold(text)))
-  )
+  const fitting = question.variants.find(({ when }) => fits(when, answers))
   // The last variant is the default, even if its `when` does not hold.
-  return fits ?? question.variants.at(-1) ?? question.variants[0]
+  return fitting ?? question.variants.at(-1) ?? question.variants[0]
 }
 
 /** Whether an answer to a question is accepted, given the earlier ones. */

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
+import { answerCharsMax, foldedCharsMax } from "../../actors/limits.ts"
 import { bridge } from "../../actors/session/bridge.ts"
 import { scriptProgress } from "../../actors/session/script.ts"
 
@@ -69,6 +70,29 @@ describe("the bridge", () => {
     expect(third("lancelot")).toMatch(/colour/)
     expect(third("Galahad")).toMatch(/colour/)
   })
+  it("reads each answer a few times, however many quantities it has", () => {
+    const normalize = vi.spyOn(String.prototype, "normalize")
+    try {
+      const text = "24mph ".repeat(900)
+      expect(end("x", text)).toBe("Crossed")
+      expect(normalize.mock.contexts.filter((one) => String(one) === text).length).toBeLessThan(4)
+      normalize.mockClear()
+      end("x".repeat(answerCharsMax), "no")
+      const isName = (one: unknown) => String(one).length === answerCharsMax
+      expect(normalize.mock.contexts.filter(isName).length).toBeLessThan(4)
+    } finally {
+      normalize.mockRestore()
+    }
+  })
+
+  it("compares a bounded part of an answer whose characters are many without accents", () => {
+    const each = "\ufdfa".normalize("NFKD").length
+    const long = "\ufdfa".repeat(Math.ceil(foldedCharsMax / each))
+    expect(long.length).toBeLessThan(answerCharsMax)
+    expect(end("Arthur", `24 mph ${long} 1 mph`)).toBe("Crossed")
+    expect(end("Arthur", "24 mph 1 mph")).toBe("Cast")
+  })
+
   it("takes no blank answer", () => {
     expect(scriptProgress(bridge, { name: " " })).toMatchObject({ _tag: "Cast", step: "name" })
   })

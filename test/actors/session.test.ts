@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { array, assert, constantFrom, nat, oneof, property, record } from "fast-check"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { answerCharsMax, entryRemovalRetryMs, idempotencyRetentionMs } from "../../actors/limits.ts"
 import { session } from "../../actors/session/actor.ts"
 import { bridge, type BridgeStep } from "../../actors/session/bridge.ts"
@@ -159,6 +159,18 @@ const rows = {
 }
 
 describe("the session's table", () => {
+  it("compares the answers of an ended session no more", () => {
+    const normalize = vi.spyOn(String.prototype, "normalize")
+    try {
+      for (const state of [crossed, cast]) decide(state, describeIt)
+      expect(normalize.mock.contexts).toEqual([])
+      decide(awaitingHard, describeIt)
+      expect(normalize.mock.contexts).not.toEqual([])
+    } finally {
+      normalize.mockRestore()
+    }
+  })
+
   testCells(table, {
     "Absent.Start": () => {
       const decision = decide(absent, start)
