@@ -92,16 +92,41 @@ describe("A3: fetching", () => {
   })
 
   it("has browsers save a PDF, whatever its publisher wants", async () => {
+    for (const type of ["application/pdf", "text/pdf", "application/x-pdf; a=b"]) {
+      for (
+        const [wanted, sent] of [
+          ["inline", "attachment"],
+          ["inline; filename=\"a.pdf\"", "attachment; filename=\"a.pdf\""]
+        ] as const
+      ) {
+        const options = { type, headers: { "Content-Disposition": wanted } }
+        const answer = await send("GET", locationOf(await publish("%PDF-1.7", options)))
+        expect(answer.header("content-disposition")).toBe(sent)
+      }
+    }
+  })
+
+  it("names one type, of which a browser cannot take a later one", async () => {
     for (
-      const [wanted, sent] of [
-        ["inline", "attachment"],
-        ["inline; filename=\"a.pdf\"", "attachment; filename=\"a.pdf\""]
+      const [type, sent] of [
+        ["text/plain; x=1, application/pdf", "text/plain"],
+        ["image/png;,text/html", "image/png"],
+        ["text/plain; x=\"a,b\"", "text/plain"]
       ] as const
     ) {
-      const options = { type: "application/pdf", headers: { "Content-Disposition": wanted } }
-      const answer = await send("GET", locationOf(await publish("%PDF-1.7", options)))
-      expect(answer.header("content-disposition")).toBe(sent)
+      const answer = await send("GET", locationOf(await publish("x", { type })))
+      expect(answer.header("content-type")).toBe(sent)
     }
+    const fragment = "<notification><item><description>x</description><url/>" +
+      "<content type=\"text/plain,application/pdf\">x</content></item></notification>"
+    const opened = await send("POST", "/mailboxes", { basic: admin, headers: { Slug: "types" } })
+    const href = opened.header("location")
+    expect((await send("POST", href, { body: fragment })).status).toBe(202)
+    const listed = await send("GET", href, { basic: admin })
+    const uri = /<url>([^<]+)<\/url>/.exec(listed.text)?.[1] ?? ""
+    const answer = await send("GET", uri)
+    expect([answer.status, answer.header("content-type"), answer.header("content-disposition")])
+      .toEqual([200, "application/octet-stream", "attachment"])
   })
 
   it("gives each body a date of its own, and none later than now", async () => {

@@ -1,6 +1,7 @@
 /** Serving content (A3): the published bytes, whole or in part, unable to run scripts here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
+import { mediaTypeOf } from "../../formats/index.ts"
 import { type Call, chooseRange, contentRange, emptyAnswer, emptySource, evaluatePreconditions,
   type HandlerAnswer, type HandlerFailure, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
@@ -10,6 +11,9 @@ import { acceptPost } from "./receipts.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
 export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22)}"`
+
+/** The type of content without a Content-Type (RFC 9110 §8.3). */
+export const unnamedType = "application/octet-stream"
 
 /** Types that a browser may display; it saves all others. */
 const inlineTypes =
@@ -31,22 +35,37 @@ const headersOf = (
 ]
 
 /**
- * Types that a browser always saves. Chromium's viewer of PDF runs the scripts of a document, which
- * can show dialogs in the name of the service, and sometimes begins before the sandbox applies.
+ * Types that a browser always saves: those of PDF, of which `application/pdf` is only the usual
+ * one. Chromium's viewer of PDF runs the scripts of a document, which can show dialogs in the name
+ * of the service, and sometimes begins before the sandbox applies.
  */
-const savedTypes = /^\s*application\/pdf\s*(?:;|$)/i
+const savedTypes = /^[^;]*pdf/i
+
+/**
+ * The type that browsers get. Of several types with commas between them, as of several fields,
+ * Chromium takes the last one. So what could be read as several is only its first part, without
+ * parameters, or no type that a browser knows.
+ */
+const servedType = (type: string): string => {
+  if (!type.includes(",")) return type
+  const essence = mediaTypeOf(type)
+  return essence.includes(",") ? unnamedType : essence
+}
 
 /** As its publisher wants, but a type that is always saved keeps only the name of its file. */
-const dispositionOf = ({ disposition, type }: ContentBody): string => {
+const dispositionOf = (type: string, disposition: string | undefined): string => {
   if (disposition === undefined) return inlineTypes.test(type) ? "inline" : "attachment"
   return savedTypes.test(type) ? disposition.replace(/^[^;]*/, "attachment") : disposition
 }
 
-const representationHeaders = (body: ContentBody): ReplyHeaders => [
-  ["Content-Type", body.type],
-  ["Content-Disposition", dispositionOf(body)],
-  ["Content-Security-Policy", documentPolicy]
-]
+const representationHeaders = ({ disposition, type: stored }: ContentBody): ReplyHeaders => {
+  const type = servedType(stored)
+  return [
+    ["Content-Type", type],
+    ["Content-Disposition", dispositionOf(type, disposition)],
+    ["Content-Security-Policy", documentPolicy]
+  ]
+}
 
 const open = (
   service: Service,

@@ -18,7 +18,7 @@ import { chargedNetwork } from "./quota.ts"
 import { chosenPassword, contentAddressOf, describeContent,
   requireEditor } from "./content-access.ts"
 import { contentsPath } from "./content-listing-view.ts"
-import { etagOf } from "./download.ts"
+import { etagOf, unnamedType } from "./download.ts"
 
 /** The header fields that are stored with content. */
 interface ContentKind {
@@ -28,9 +28,6 @@ interface ContentKind {
 
 const mediaType =
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
-
-/** The type of content without a Content-Type (RFC 9110 §8.3). */
-const unnamedType = "application/octet-stream"
 
 const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
   const { headers } = call.request

@@ -105,7 +105,12 @@ export const hostileContents = (marks: Marks): ReadonlyArray<HostileContent> => 
     of("text/xml", transformed, ["inline"]),
     of("text/xsl", stylesheet, ["inline"]),
     of("application/xslt+xml", stylesheet, ["inline"]),
-    of("application/pdf", pdf),
+    ...[
+      "application/pdf",
+      "text/pdf",
+      "text/plain; x=1, application/pdf",
+      "image/png;,text/pdf"
+    ].map((type) => of(type, pdf)),
     of("multipart/x-mixed-replace; boundary=b", (mark) => multipart(mark, mark.text()), ["inline"]),
     of("multipart/related; boundary=b", (mark) => multipart(mark, mark.text()), ["inline"]),
     of("message/rfc822", (mark) => `Content-Type: text/html\r\n\r\n${html(mark)}`, ["inline"]),
