@@ -289,7 +289,9 @@ const store = (
 ): Decision<MailboxState> => {
   const decision = append<MailboxState>(item, repeatKey(message.digest))
   const isFirstInlined = message.isInlined === true && state.inlined === 0
-  if (isFirstInlined || isSaveDue(waiting, n)) {
+  // The log does not have the bytes of the content, so that the state must.
+  const hasInlined = waiting !== state.waiting && message.inlinedBytes !== undefined
+  if (isFirstInlined || hasInlined || isSaveDue(waiting, n)) {
     return decision.become({
       ...state,
       lastAtMs: atMs,
@@ -341,7 +343,7 @@ const deposit =
     // The owner and admins see who has deposited it.
     const item = encodeItem(atMs, idRandom, digest, message.fragment, message)
     const waiting = account === undefined
-      ? withWaiting(state.waiting, n, waitingBytesOf(item))
+      ? withWaiting(state.waiting, n, waitingBytesOf(item, message.inlinedBytes))
       : state.waiting
     if (waiting !== state.waiting && waitingBytes(waiting) > limits.anonymousBytesMax) {
       return noRoom(state.waiting, limits.anonymousBytesMax)

@@ -187,6 +187,8 @@ export const MailboxMessage = Schema.Union([
     key: Schema.optionalKey(SecretHash),
     /** The notification links to content that came in it: a background task watches over it. */
     isInlined: Schema.optionalKey(Schema.Boolean),
+    /** The bytes of this content, if it was published for this deposit: they wait with it. */
+    inlinedBytes: Schema.optionalKey(Count),
     /**
      * The number of an earlier deposit of the document, as a reply has named it, whose item is not
      * in the log: its removal is forgotten. Then this one is stored.

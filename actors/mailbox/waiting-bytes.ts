@@ -6,6 +6,7 @@
  * until all its numbers are retrieved or removed, so the count is exact or too high. The record
  * gets the count with any other change, and once in `waitingSavedItems` deposits. Later deposits
  * are counted again from the log when the actor is loaded, since these items are recalled anyway.
+ * A deposit that brought content stores the count with it: the log does not have that length.
  */
 import { Schema } from "effect"
 import type { LogItem } from "../../runtime/index.ts"
@@ -44,12 +45,12 @@ export const nothingWaiting: WaitingCount = {
 }
 
 /**
- * What a notification counts, by its log item: the bytes of its fragment, and the space of its
- * record. It takes the whole item, because counting joins the parts of a text in memory, which
- * storing the item has to do anyway.
+ * What a notification counts, by its log item: the bytes of its fragment, those of the content that
+ * came in it, and the space of its record. It takes the whole item, because counting joins the
+ * parts of a text in memory, which storing the item has to do anyway.
  */
-export const waitingBytesOf = (item: string): number =>
-  Buffer.byteLength(item) - fragmentStart(item) + waitingOverheadBytes
+export const waitingBytesOf = (item: string, inlinedBytes = 0): number =>
+  Buffer.byteLength(item) - fragmentStart(item) + inlinedBytes + waitingOverheadBytes
 
 /** What waits in the whole mailbox. */
 export const waitingBytes = ({ bytes, partsBytes }: WaitingCount): number => partsBytes + bytes

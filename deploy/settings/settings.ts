@@ -142,7 +142,7 @@ const table = {
   mailboxAnonymousBytesMax: [
     "quotas.mailboxAnonymousBytesMax",
     size,
-    "Bytes of unread notifications of clients without an account in one mailbox"
+    "Bytes of unread notifications of clients without an account in one mailbox, with their content"
   ],
   diskFreeMin: [
     "disk.freeMin",

@@ -16,6 +16,7 @@ const reader = { account: "alice" }
 class World {
   readonly actor: ReturnType<typeof modelOf>
   private deposits = 0
+  private readonly inlined = new Map<string, number>()
 
   constructor(anonymousBytesMax: number) {
     this.actor = modelOf(anonymousBytesMax)
@@ -29,13 +30,15 @@ class World {
     }, nowMs)
   }
 
-  deposit(fragment: string, account?: string) {
+  deposit(fragment: string, account?: string, inlinedBytes?: number) {
     const id = String(this.deposits++).padStart(12, "0")
+    if (inlinedBytes !== undefined) this.inlined.set(part(id), inlinedBytes)
     return this.actor.send({
       _tag: "Deposit",
       fragment,
       digest: part(id),
       idRandom: part(id),
+      ...inlinedBytes === undefined ? {} : { isInlined: true, inlinedBytes },
       ...account === undefined ? { network: "192.0.2.0/24" } : { account }
     }, nowMs)
   }
@@ -65,8 +68,9 @@ class World {
   get exact(): number {
     return [...this.actor.log].reduce((sum, [n, value]) => {
       if (isRemoval(value) || covers(this.state.retrieved, n)) return sum
-      const { account } = decodeItem(value)
-      return account === undefined ? sum + waitingBytesOf(value) : sum
+      const { account, idRandom } = decodeItem(value)
+      if (account !== undefined) return sum
+      return sum + waitingBytesOf(value, this.inlined.get(idRandom))
     }, 0)
   }
 
@@ -81,7 +85,8 @@ const modelOf = (anonymousBytesMax: number) =>
 const fragmentOf = (size: number): string => `<item>${"ü".repeat(size)}</item>`
 
 /** What the item of a fragment counts. */
-const bytesOf = (fragment: string): number => waitingBytesOf(encodeItem(0, "", "", fragment))
+const bytesOf = (fragment: string, inlinedBytes?: number): number =>
+  waitingBytesOf(encodeItem(0, "", "", fragment), inlinedBytes)
 
 describe("the bytes that strangers deposit", () => {
   const run = record({
@@ -89,17 +94,18 @@ describe("the bytes that strangers deposit", () => {
     account: constantFrom(undefined, undefined, undefined, "bob"),
     count: oneof(integer({ min: 1, max: 10 }), integer({ min: 1, max: 2 * waitingSavedItems })),
     at: nat(5_000),
-    size: nat(40)
+    size: nat(40),
+    inlinedBytes: oneof(constantFrom(undefined, undefined), nat(100_000))
   })
 
   it("are never counted too low, also after a restart, and not at all when all are read", () => {
     assert(
       property(array(run, { maxLength: 25 }), (runs) => {
         const world = new World(1e9)
-        for (const { account, at, count, does, size } of runs) {
+        for (const { account, at, count, does, inlinedBytes, size } of runs) {
           const from = 1 + at % Math.max(1, world.head)
           if (does === "deposit") {
-            for (let n = 0; n < count; n++) world.deposit(fragmentOf(size), account)
+            for (let n = 0; n < count; n++) world.deposit(fragmentOf(size), account, inlinedBytes)
           } else if (does === "retrieve") world.retrieve(from, from + count)
           else if (does === "remove") { for (let n = 0; n < count; n++) world.remove(from + n) }
           else {
@@ -154,6 +160,20 @@ describe("the bytes that strangers deposit", () => {
     expect(world.deposit(fragmentOf(10))).toMatchObject({ reason: "QuotaExceeded" })
     for (let n = 5; n <= 7; n++) world.remove(n)
     expect(world.deposit(fragmentOf(10))).toMatchObject({ n: 8 })
+  })
+})
+
+describe("the content that strangers' deposits bring", () => {
+  it("counts with them until they are read, and those of accounts do not", () => {
+    const world = new World(1_000)
+    expect(world.deposit("<item/>", "bob", 5_000)).toMatchObject({ n: 1 })
+    expect(world.deposit("<item/>", undefined, 700)).toMatchObject({ n: 2 })
+    expect(world.deposit("<item/>", undefined, 700)).toMatchObject({ reason: "QuotaExceeded" })
+    world.actor.restart()
+    expect(world.counted).toBe(bytesOf("<item/>", 700))
+    expect(world.deposit("<item/>", undefined, 700)).toMatchObject({ reason: "QuotaExceeded" })
+    world.retrieve(1, 2)
+    expect(world.deposit("<item/>", undefined, 700)).toMatchObject({ n: 3 })
   })
 })
 

@@ -36,6 +36,22 @@ describe("a mailbox that strangers have filled", () => {
     expect((await service.deposit(other.href, "elsewhere")).status).toBe(202)
   })
 
+  it("counts the content that deposits bring", async () => {
+    const { href } = await service.open("with-content")
+    const body = (n: number) =>
+      `<notification><item><description>${n}</description><url/>` +
+      `<content type="text/plain">${"x".repeat(2_000)}</content></item></notification>`
+    expect((await send("POST", href, { body: body(1) })).status).toBe(202)
+    const refused = await send("POST", href, { body: body(2) })
+    expect([refused.status, refused.text.includes("MAILBOX_ANONYMOUS_BYTES_MAX")])
+      .toEqual([507, true])
+    expect((await send("GET", href, { basic: owner })).status).toBe(200)
+    await eventually("there is room", async () => {
+      const { status } = await send("POST", href, { body: body(2) })
+      return status === 202 ? status : undefined
+    })
+  })
+
   it("has room again when its owner has read it", async () => {
     const { href } = await service.open("read-again")
     const { deposited } = await fill(href)

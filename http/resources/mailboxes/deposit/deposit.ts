@@ -179,6 +179,11 @@ const noteDeposit = Effect.fnUntraced(function*(
   yield* noteLink(service, contentId, link)
 })
 
+/** Content that came in a deposit, as it was published. */
+interface InlinedDeposit extends Pick<InlinePublication, "href" | "id"> {
+  readonly lengthBytes: number
+}
+
 /**
  * Publishes inlined content under ids derived from the document, so that a repeated deposit
  * publishes it once; under new ids when that content has been removed since.
@@ -190,7 +195,7 @@ const publishContent = Effect.fnUntraced(function*(
   { digest, document, isSigned = false }: DepositBody,
   { idRandom, isRepeated }: DepositAttempt,
   depositor: Depositor
-): Effect.fn.Return<InlinePublication, HandlerFailure> {
+): Effect.fn.Return<InlinedDeposit, HandlerFailure> {
   const inlined = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
   const blocked = serviceBlock(service, depositor, "")
@@ -213,7 +218,8 @@ const publishContent = Effect.fnUntraced(function*(
   const content = { ...inlined, owner, sender, inlinedIn }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
-  return first.isRemoved ? yield* publishInline(service, ids, content) : first
+  const { href, id } = first.isRemoved ? yield* publishInline(service, ids, content) : first
+  return { href, id, lengthBytes: content.bytes.length }
 })
 
 /** The URI of a stored notification; that of a repeated deposit is read from the log. */
@@ -280,31 +286,31 @@ const deposit = Effect.fnUntraced(function*(
   if (earlier !== undefined) return earlier
   const idRandom = ids.id("notification")
   const attempt = { idRandom, isRepeated: key?.earlier !== undefined }
-  let inlinedId: string | undefined
+  let inlined: InlinedDeposit | undefined
   const publish = Effect.map(
     publishContent(service, mailbox, ids, body, attempt, depositor),
-    ({ href, id }) => {
-      inlinedId = id
-      return href
+    (published) => {
+      inlined = published
+      return published.href
     }
   )
   const { digest, document, isSigned = false } = body
   const seal = sealPasswordFor(service.keyring, mailbox.to)
   const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
   // Where an earlier attempt may have stored the notification, a check of the links finds out.
-  const unlink = inlinedId === undefined || attempt.isRepeated
+  const unlink = inlined === undefined || attempt.isRepeated
     ? Effect.void
-    : removeLink(service, inlinedId, { mailbox: mailbox.name, idRandom })
+    : removeLink(service, inlined.id, { mailbox: mailbox.name, idRandom })
   const blocked = serviceBlock(service, depositor, fragment)
   if (blocked !== undefined) {
     yield* unlink
     return yield* blocked
   }
-  const linkedId = inlinedId === undefined ? linkedContent(service, document.url) : undefined
+  const linkedId = inlined === undefined ? linkedContent(service, document.url) : undefined
   if (linkedId !== undefined) yield* noteDeposit(service, mailbox, linkedId, attempt)
   const message = {
     ...depositMessage({ fragment, digest, idRandom }, depositor, key),
-    ...inlinedId === undefined ? {} : { isInlined: true },
+    ...inlined === undefined ? {} : { isInlined: true, inlinedBytes: inlined.lengthBytes },
     ...isSigned ? { isSigned } : {}
   }
   const reply = yield* askOrRefusal<Deposited>(service, mailbox.to, message)
