@@ -28,13 +28,19 @@ export const auditActions = [
   "backup.take",
   "block.create",
   "block.remove",
+  "cabinet.remove",
   "content.remove",
   "mailbox.create",
   "mailbox.remove",
   "mailbox.secrets",
   "notification.remove",
   "operator-token.set",
+  "outgoing.remove",
+  "outgoing.retry",
+  "outgoing.withdraw",
   "quarantine.lift",
+  "query.change",
+  "query.remove",
   "report.remove",
   "session.remove",
   "sign-in",
@@ -200,6 +206,21 @@ export const audited = <A>(
       Effect.tap(() => end("done")),
       Effect.tapError((failure) => end(outcomeOf(failure)))
     ))
+
+/**
+ * {@link audited} where an admin changes what another account owns. What an owner changes is its
+ * own business. `owner` is undefined if nobody knows it: then all changes of admins are recorded.
+ */
+export const auditedAsAdmin = <A>(
+  service: Service,
+  origin: Origin,
+  operation: AuditedOperation,
+  owner: string | undefined,
+  change: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
+  operation.caller.admin && (owner === undefined || operation.caller.account !== owner)
+    ? audited(service, origin, operation, change)
+    : change
 
 /**
  * {@link audited}, once `allowed` has succeeded, whose result the change gets. Its refusals are

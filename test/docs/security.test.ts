@@ -7,12 +7,12 @@ import { root, textOf } from "./pages.ts"
 /** The rows of each subject, whatever the page says: none vanishes, and none is of no subject. */
 const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "outbound requests": [1, 2, 3, 4, 5, 6, 7, 8, 29, 48, 228, 230],
-  "parsing and bounds of requests": [9, 10, 11, 24],
+  "parsing and bounds of requests": [9, 10, 11, 24, 299],
   "secrets and permissions": [15, 16, 17, 18, 19, 20, 25, 30, 52, 219, 227, 245, 253, 266, 267],
-  "scripts of strangers": [21, 22, 26, 27, 75, 229],
+  "scripts of strangers": [21, 22, 26, 27, 75, 229, 300],
   "requests of other sites": [23, 28, 56, 187],
   "repetitions and copies": [31, 35, 49, 247, 265],
-  "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232],
+  "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232, 301],
   amplification: [32, 36, 45, 223, 225, 231, 246, 254, 268],
   "memory and slow clients": [
     ...[12, 33, 90, 91, 92, 93, 180, 186, 188, 189, 216, 217, 224, 234],
@@ -23,7 +23,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "data at rest": [37, 60, 61, 62, 63, 64, 181],
   "NATS, proxies and metrics": [65, 66, 67, 68, 78, 81, 82],
   "rate limits and refusals": [13, 14, 74, 79, 83, 174, 222, 233, 285, 286],
-  "audit log and moderation": [70, 71, 72, 73, 218, 248, 249],
+  "audit log and moderation": [70, 71, 72, 73, 218, 248, 249, 302],
   "the build, and security.txt": [69, 80, 182, 183],
   "removal and export of accounts": [170, 171],
   "the origin of content": [210, 211, 212],

@@ -110,6 +110,47 @@ describe("the audit log records", () => {
     ])
   })
 
+  it("what an admin removes and changes of others, and not what its owner does", async () => {
+    const sent = async () => {
+      const to = "<to>http://127.0.0.1:9/none</to>"
+      const body = notification.replace("<item>", `${to}<item>`)
+      const answer = await send("POST", "/outgoing/alice", { basic: alice, body })
+      return new URL(answer.header("location")).pathname
+    }
+    const query = async () => {
+      const body = "<query on=\"customers\"><all/></query>"
+      const answer = await send("POST", "/queries", { basic: alice, body })
+      return new URL(answer.header("location")).pathname
+    }
+    const cabinet = async () => {
+      const mailbox = `<mailbox href="${service.nodes[0] ?? ""}/mailboxes/of-alice"/>`
+      const body = `<cabinet>${mailbox}</cabinet>`
+      const answer = await send("POST", "/cabinets", { basic: alice, body })
+      return new URL(answer.header("location")).pathname
+    }
+    const named = { basic: alice, headers: { Slug: "of-alice" } }
+    expect((await send("POST", "/mailboxes", named)).status).toBe(201)
+    const before = await entriesOf("account=alice")
+    for (const path of [await sent(), await query(), await cabinet()]) {
+      expect((await send("DELETE", path, { basic: alice })).status).toBe(204)
+    }
+    expect(await entriesOf("account=alice")).toEqual(before)
+    const [withdrawn, changed, removed] = [await sent(), await query(), await cabinet()]
+    expect((await send("POST", `${withdrawn}/withdrawal`, { basic: admin })).status).toBe(202)
+    expect((await send("DELETE", withdrawn, { basic: admin })).status).toBe(204)
+    const body = "<query on=\"customers\"><all/></query>"
+    expect((await send("PUT", changed, { basic: admin, body })).status).toBe(200)
+    expect((await send("DELETE", changed, { basic: admin })).status).toBe(204)
+    expect((await send("DELETE", removed, { basic: admin })).status).toBe(204)
+    expect(await entriesOf("account=admin&outcome=done&limit=5")).toMatchObject([
+      { action: "cabinet.remove", target: removed },
+      { action: "query.remove", target: changed },
+      { action: "query.change", target: changed },
+      { action: "outgoing.remove", target: withdrawn },
+      { action: "outgoing.withdraw", target: withdrawn }
+    ])
+  })
+
   it("a backup that was taken", async () => {
     expect((await send("GET", "/archive", { basic: admin })).status).toBe(200)
     expect(await entriesOf("action=backup.take")).toMatchObject([

@@ -4,6 +4,7 @@ import { cabinetListing, type CabinetMessage, type CabinetReply,
   type CabinetView } from "../../../actors/cabinet/index.ts"
 import { cabinetKind, removeListingEntry } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
@@ -202,7 +203,20 @@ const removeCabinet = Effect.fnUntraced(function*(
   call: Call,
   ref: CabinetRef
 ): Effect.fn.Return<void, HandlerFailure> {
-  yield* removeOnce(call, askRemoval(service, call, ref))
+  const operation = {
+    caller: callerOf(ref.account),
+    action: "cabinet.remove",
+    target: cabinetPath(ref.id)
+  } as const
+  // An admin may remove a cabinet, but not read whose it is.
+  const removal = auditedAsAdmin(
+    service,
+    call,
+    operation,
+    undefined,
+    askRemoval(service, call, ref)
+  )
+  yield* removeOnce(call, removal)
   yield* removeListingEntry(service.records, cabinetListing, ref.id)
 })
 

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { followUpsFormat, followUpsMax } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import type { NotificationDocument } from "../../formats/xml/index.ts"
 import { readNotification } from "../../notification-body.ts"
@@ -104,7 +105,13 @@ export const postReplacement = defineHandler(function*(service, call) {
 
 /** POST to …/withdrawal: the recipients see that the notification is withdrawn, and when. */
 export const postWithdrawal = defineHandler(function*(service, call) {
-  const { outgoing } = yield* outgoingNotificationOf(service, call)
+  const { outgoing, view } = yield* outgoingNotificationOf(service, call)
   yield* requireFormat(service, followUpsFormat)
-  return yield* followUp(service, call, outgoing, undefined)
+  const operation = {
+    caller: callerOf(outgoing.caller),
+    action: "outgoing.withdraw",
+    target: outgoing.path
+  } as const
+  const withdrawal = followUp(service, call, outgoing, undefined)
+  return yield* auditedAsAdmin(service, call, operation, view.account, withdrawal)
 })

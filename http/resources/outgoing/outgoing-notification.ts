@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import type { NotificationMessage, NotificationReply } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, refreshedCall } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
@@ -115,9 +116,15 @@ export const getOutgoing = defineHandler(function*(service, call) {
  * repeated request, whose first answer may be lost.
  */
 export const postRetry = defineHandler(function*(service, call) {
-  const { outgoing } = yield* outgoingNotificationOf(service, call)
+  const { outgoing, view: { account } } = yield* outgoingNotificationOf(service, call)
   const message = retryMessage(call, outgoing)
-  const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
+  const retry = ask<NotificationReply>(service, outgoing.to, message)
+  const operation = {
+    caller: callerOf(outgoing.caller),
+    action: "outgoing.retry",
+    target: outgoing.path
+  } as const
+  const reply = yield* auditedAsAdmin(service, call, operation, account, retry)
   const { isRepeated, recipients } = expectReply(reply, "Retried")
   if (recipients === 0 && !isRepeated) {
     return yield* httpError("conflict", "no recipient has failed")
@@ -144,7 +151,9 @@ const removeNotification = Effect.fnUntraced(function*(
   )
   const caller = callerOf(outgoing.caller)
   const message: NotificationMessage = { _tag: "Delete", caller, ...expected }
-  yield* ask<NotificationReply>(service, outgoing.to, message)
+  const removal = ask<NotificationReply>(service, outgoing.to, message)
+  const operation = { caller, action: "outgoing.remove", target: outgoing.path } as const
+  yield* auditedAsAdmin(service, call, operation, view.account, removal)
 })
 
 /** A8; the actor removes the entry of the listing. */

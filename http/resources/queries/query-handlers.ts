@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { goneQueries, queriesTable, queryOwnersTable, sameHash } from "../../../actors/index.ts"
 import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
-import { optionalAccount, requireAccount } from "../../auth/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
+import { callerOf, optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
@@ -61,6 +62,20 @@ const authorizeChange = (service: Service, call: Call, { secret }: QueryRef) =>
       "only its owner, or a holder of its edit URI, may change it"
     )
   })
+
+/** A change of a query. One by an admin, without the edit URI, is in the audit log. */
+const auditedChange = Effect.fnUntraced(function*<A>(
+  service: Service,
+  call: Call,
+  { id, secret }: QueryRef,
+  action: "query.change" | "query.remove",
+  change: Effect.Effect<A, HandlerFailure>
+): Effect.fn.Return<A, HandlerFailure> {
+  if (secret !== undefined) return yield* change
+  const caller = callerOf(yield* optionalAccount(service, call))
+  const operation = { caller, action, target: queryPath(id) }
+  return yield* auditedAsAdmin(service, call, operation, undefined, change)
+})
 
 /** Parses the document in a field of a form, which has the schema of the document in a body. */
 const parseField = (
@@ -137,11 +152,12 @@ const replaceQuery = Effect.fnUntraced(function*(
   const { id, resource } = ref
   yield* authorizeStored(service, call, ref)
   const query = yield* queryOf(call, yield* read)
-  const { value } = yield* replaceRecord(service, call, resource, id, (before) =>
+  const replacement = replaceRecord(service, call, resource, id, (before) =>
     // A query that was removed since the authorization must not be created again.
     before === undefined
       ? Effect.fail(httpError("gone"))
       : Effect.succeed(JSON.stringify({ ...parseQuery(before), query })))
+  const { value } = yield* auditedChange(service, call, ref, "query.change", replacement)
   return value
 })
 
@@ -156,7 +172,13 @@ const removeQuery = (
   call: Call,
   ref: QueryRef
 ): Effect.Effect<void, HandlerFailure> =>
-  removeRecord(service, call, ref.resource, ref.id, authorizeChange(service, call, ref))
+  auditedChange(
+    service,
+    call,
+    ref,
+    "query.remove",
+    removeRecord(service, call, ref.resource, ref.id, authorizeChange(service, call, ref))
+  )
 
 export const deleteQuery = defineHandler(function*(service, call) {
   yield* removeQuery(service, call, yield* queryRefOf(call))
