@@ -105,9 +105,12 @@ const noHost = "relative.invalid"
  */
 const bases = [`http://${noHost}/`, `https://${noHost}/`]
 
+/** A link that is the same in a page of any scheme. */
+const absolutePattern = /^[a-z][a-z0-9+.-]*:\/\//i
+
 /** The hosts that browsers read in a link. */
 const hostsIn = (link: string): ReadonlyArray<string> =>
-  bases.flatMap((base) => {
+  bases.slice(0, absolutePattern.test(link) ? 1 : bases.length).flatMap((base) => {
     const hostname = parseUrl(link, base)?.hostname ?? ""
     if (hostname === "" || hostname === noHost) return []
     // The parser leaves a host of other schemes as it is.
@@ -125,6 +128,15 @@ export const hostsOf = (fragment: string): ReadonlyArray<string> => [
 const isInForce = ({ untilMs }: Block, nowMs: number): boolean =>
   untilMs === undefined || nowMs < untilMs
 
+/** The host, and the domains that it is in, the largest last. */
+const domainsOf = (host: string): ReadonlyArray<string> => {
+  const domains = [host]
+  for (let dot = host.indexOf("."); dot !== -1; dot = host.indexOf(".", dot + 1)) {
+    domains.push(host.slice(dot + 1))
+  }
+  return domains
+}
+
 /** The first block in force that a deposit meets. */
 export const findBlock = (
   blocks: ReadonlyArray<Block>,
@@ -133,13 +145,15 @@ export const findBlock = (
 ): Block | undefined => {
   const inForce = blocks.filter((block) => isInForce(block, nowMs))
   if (inForce.length === 0) return undefined
-  const hosts = inForce.some(({ kind }) => kind === "host") ? hostsOf(fragment) : []
+  const blocked = new Set(inForce.flatMap(({ kind, value }) => kind === "host" ? [value] : []))
+  const hosts = blocked.size === 0 ? [] : hostsOf(fragment)
+  const named = new Set(hosts.flatMap((host) => domainsOf(host).filter((one) => blocked.has(one))))
   return inForce.find(({ kind, value }) =>
     kind === "account"
       ? value === account
       : kind === "network"
       ? value === network
-      : hosts.some((host) => host === value || host.endsWith(`.${value}`))
+      : named.has(value)
   )
 }
 

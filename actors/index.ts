@@ -87,6 +87,7 @@ export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordF
   withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
+export { streamSafe } from "./text/index.ts"
 export { throttleKind } from "./throttle/index.ts"
 export { addToTotals, contentListingTable, everyoneKey, networkKey, networksTable, ownerKey,
   type OwnerUse, parseUsageEntry, type QuotaExceeded, reservationsTable, Usage, type UsageEntry,

@@ -232,6 +232,14 @@ export const passwordChecksMax = 4
 /** Characters of one answer of a session. */
 export const answerCharsMax = 8192
 
+/** UTF-16 units of a host and of a label of it; a name in DNS has 253 octets, a label 63. */
+export const hostCharsMax = 512
+
+export const hostLabelCharsMax = 128
+
+/** UTF-16 units of combining marks that follow each other in a text that is compared. */
+export const combiningRunMax = 30
+
 /** Characters of an answer, without case and accents, that are compared with the right ones. */
 export const foldedCharsMax = 4 * answerCharsMax
 

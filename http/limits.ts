@@ -80,8 +80,9 @@ export const previewCharsMax = 200
 /** Beginnings of texts that a node keeps for the pages of mailboxes. */
 export const previewsKeptMax = 1_000
 
-/** Length of the description that is taken from JSON-LD. */
+/** Length of the description that is taken from JSON-LD; nodes, and values of each, for it. */
 export const linkedDataTitleCharsMax = 1000
+export const linkedDataReadMax = 100
 
 /** Length of one URI in a document or header. */
 export const uriCharsMax = 2048
@@ -330,11 +331,12 @@ export const searchScannedMax = 2_000
 export const searchScannedCharsMax = 16 * 1024 * 1024
 
 /**
- * Stored characters of the notifications on one page of a mailbox or a cabinet, or of the receipts
- * on one page; the first is on it whatever its length. A reader must not need the memory for a
- * hundred of the largest that strangers deposit: as JSON one character can take a hundred bytes.
+ * Stored characters of the notifications or receipts on one page; the first is on it whatever its
+ * length. Beyond the first ones each tag counts for many, since it takes as long to read.
  */
 export const pageCharsMax = 1024 * 1024
+export const pageFreeTagsChars = pageCharsMax / 16
+export const pageTagChars = 32
 
 /** One read for a page: its items, and characters that one answer of every store has room for. */
 export const pageReadItems = 128
@@ -685,6 +687,7 @@ export const blockRetryMs = 1_000
 export const reportsMax = 1_000
 export const openReportsCountedMax = 100
 export const reportReasonCharsMax = 1_000
+export const reportHostsMax = 20
 
 /** Reports that one account or client network may send. */
 export const reportsPerClient = { quota: 20, windowMs: 60 * 60 * 1000 }

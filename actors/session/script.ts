@@ -3,6 +3,7 @@
  * accepted, all as data. The functions read a script; they know no question of their own.
  */
 import { foldedCharsMax } from "../limits.ts"
+import { streamSafe } from "../text/index.ts"
 
 /** The condition of an accepted answer; texts are compared without case and accents. */
 export type Accepted =
@@ -65,7 +66,7 @@ export type AnswerTexts<Step extends string> = { readonly [S in Step]?: string }
  * take many times as long to read: what an answer has beyond `foldedCharsMax` is not compared.
  */
 const fold = (text: string): string =>
-  text.normalize("NFKD").slice(0, foldedCharsMax)
+  streamSafe(text).normalize("NFKD").slice(0, foldedCharsMax)
     .replace(/\p{M}/gu, "").toLowerCase().replaceAll("’", "'")
 
 /** The words of a text with a space around each, so that `includes` finds whole words. */

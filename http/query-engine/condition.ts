@@ -1,4 +1,5 @@
 /** The conditions of a query, as filters of rows and as bounds of an index. Pure. */
+import { streamSafe } from "../../actors/index.ts"
 import { compareValues, fieldOf, type Row, type TableField,
   type TableSchema } from "./table-fields.ts"
 
@@ -52,7 +53,7 @@ export interface RowQuery {
 export type RowFilter = (row: Row, key: string) => boolean
 
 /** The form of a text that comparisons without case use. */
-export const fold = (text: string): string => text.normalize("NFC").toLowerCase()
+export const fold = (text: string): string => streamSafe(text).normalize("NFC").toLowerCase()
 
 type Value = string | number | undefined
 

@@ -76,10 +76,17 @@ interface Decimal {
   readonly fraction: string
 }
 
+/** An expression anchored at the end would be tried from every zero. */
+const withoutLastZeros = (digits: string): string => {
+  let end = digits.length
+  while (digits[end - 1] === "0") end--
+  return digits.slice(0, end)
+}
+
 const decimalOf = (text: string): Decimal => {
   const [, sign = "", digits = "0", decimals = ""] = decimalPattern.exec(text) ?? []
   const whole = digits.replace(/^0+/, "")
-  const fraction = decimals.replace(/0+$/, "")
+  const fraction = withoutLastZeros(decimals)
   return { isNegative: sign === "-" && (whole !== "" || fraction !== ""), whole, fraction }
 }
 

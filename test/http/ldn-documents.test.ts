@@ -1,6 +1,6 @@
 /** JSON-LD notifications: their representations, their bounds, and deposits by A2. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { linkedDataDepthMax, linkedDataValuesMax } from "../../http/limits.ts"
+import { linkedDataDepthMax, linkedDataReadMax, linkedDataValuesMax } from "../../http/limits.ts"
 import { announce, consumer, contains, ld, sender } from "./ldn-harness.ts"
 import { childText, descriptions, itemOf, type Mailboxes, notification, owner,
   startMailboxes } from "./mailbox-harness.ts"
@@ -30,6 +30,19 @@ describe("a notification of JSON-LD", () => {
     expect(JSON.parse(childText(one.xml, "linked-data"))).toEqual(announce)
     const feed = await get(href, { accept: "application/atom+xml" })
     expect(feed.text).toContain("<title>Alice liked it</title>")
+  })
+
+  it("has a URI and a title that are among the first nodes and values", async () => {
+    const { href } = await service.open("many-nodes")
+    const object = { object: "http://example.org/object", summary: "found" }
+    const urlAfter = async (others: number) => {
+      const nodes = [...Array.from({ length: others }, (_, n) => ({ n })), object]
+      const location = (await post(href, nodes)).header("location")
+      const one = await service.send("GET", location, { basic: owner })
+      return childText(itemOf(one.xml), "url")
+    }
+    expect(await urlAfter(linkedDataReadMax - 1)).toBe("http://example.org/object")
+    expect(await urlAfter(linkedDataReadMax)).toMatch(/\/content\//)
   })
 
   it("is served byte for byte, with any content", async () => {

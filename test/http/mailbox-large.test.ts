@@ -87,3 +87,22 @@ describe("a mailbox of large notifications", () => {
     expect(childrenOf(answer.xml, "notification").length).toBe(1)
   })
 })
+
+describe("a mailbox of notifications with many elements", () => {
+  it("has few on each page, as each element takes time to read", async () => {
+    const opened = await service.open("many-elements")
+    const count = 6
+    for (let n = 0; n < count; n++) {
+      const body =
+        `<notification><item><description>large-${n}</description><url>http://a.example/</url>` +
+        `${"<a/>".repeat(15_000)}</item></notification>`
+      expect((await service.send("POST", opened.href, { body })).status).toBe(202)
+    }
+    for (const accept of ["text/plain", "text/html"]) {
+      const first = accept === "text/html" ? `${opened.href}?read` : opened.href
+      const pages = await pagesFrom(first, accept)
+      expect(new Set(pages.flatMap(namesIn)).size).toBe(count)
+      for (const page of pages) expect(new Set(namesIn(page)).size).toBeLessThanOrEqual(2)
+    }
+  })
+})

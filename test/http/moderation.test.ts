@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/index.ts"
+import { reportHostsMax } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import type { RecordChange } from "../../runtime/index.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
@@ -291,6 +292,23 @@ describe("a report", () => {
     expect((await send("DELETE", href, { basic: admin })).status).toBe(204)
     expect((await send("GET", href, { basic: admin })).status).toBe(404)
     expect((await report(alice, "once more")).status).toBe(202)
+  })
+
+  it("names a bounded number of hosts", async () => {
+    const clicks = Array.from(
+      { length: 3 * reportHostsMax },
+      (_, n) => `<click>http://h${n}.example</click>`
+    )
+    const body = notification("http://evil.example/y").replace(
+      "</item>",
+      `${clicks.join("")}</item>`
+    )
+    const uri = (await deposit("203.0.113.78", { body })).header("location")
+    const reason = "<report><reason>too many</reason></report>"
+    expect((await send("POST", `${uri}/report`, { basic: alice, body: reason })).status).toBe(202)
+    const reports = childrenOf((await send("GET", "/reports", { basic: admin })).xml, "report")
+    const { xml } = await send("GET", reports[0]?.attributes["href"] ?? "", { basic: admin })
+    expect(childrenOf(xml, "host")).toHaveLength(reportHostsMax)
   })
 
   it("leaves no marker for ever, and an id that came back hides no report", async () => {

@@ -109,6 +109,12 @@ const attributesText = (
   return text
 }
 
+/** The attributes of an element that declare namespaces. */
+const namespacesOf = ({ attributes }: Element): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(attributes).filter(([key]) => key === "xmlns" || key.startsWith("xmlns:"))
+  )
+
 /** The child elements of a notification or item, which hold no text between them. */
 const elementsIn = (parent: Element): ReadonlyArray<Element> => {
   if (parent.children.some((child) => typeof child === "string" && /[^ \t\r\n]/.test(child))) {
@@ -214,11 +220,9 @@ export const readNotificationElement = (
   if (root.name !== "notification") {
     throw new RuleViolation("root", `the root element is ${root.name}, not notification`)
   }
+  const namespaces = namespacesOf(root)
   const missingNamespaces = ({ attributes }: Element) =>
-    attributesText(
-      root.attributes,
-      (key) => !(key === "xmlns" || key.startsWith("xmlns:")) || Object.hasOwn(attributes, key)
-    )
+    attributesText(namespaces, (key) => Object.hasOwn(attributes, key))
   const to: Array<string> = []
   let item: Element | undefined
   let rootExtra = ""

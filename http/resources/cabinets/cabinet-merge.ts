@@ -12,7 +12,7 @@ import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanI
   cabinetTurnCharsMax, pageEntriesMax } from "../../limits.ts"
 import { type HandlerFailure, type Service, unknownCursor } from "../../pipeline/index.ts"
 import { fold, pause } from "../../query-engine/index.ts"
-import { describeForReader, findPosition, hasRoom, type ListingPage, listingStart,
+import { charsOnPage, describeForReader, findPosition, hasRoom, type ListingPage, listingStart,
   type MailboxEntry, type MailboxRef, mailboxRefNamed, readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, cursorKey, formatCabinetCursor, timeOf } from "./cabinet-cursor.ts"
 
@@ -277,12 +277,13 @@ class PageMerge {
     this.scannedItems++
     this.scannedChars += chars
     const isShown = this.matches(entry)
-    this.isOverfull = isShown && !hasRoom(this.entries.length, this.shownChars + chars)
+    const shownChars = this.shownChars + charsOnPage(entry.fragment, this.shownChars)
+    this.isOverfull = isShown && !hasRoom(this.entries.length, shownChars)
     if (this.isOverfull) return
     source.advance(entry, isShown)
     if (!isShown) return
     this.entries.push({ mailbox: source.mailbox, entry })
-    this.shownChars += chars
+    this.shownChars = shownChars
   }
 }
 

@@ -9,8 +9,8 @@ import { type LinkedData, linkedDataType, mediaTypeOf, splitQuoted } from "../..
 import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
   type NotificationDocument, parseFragment, type Result, success, textOf,
   writeElement } from "../../formats/xml/index.ts"
-import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
-  uriCharsMax } from "../../limits.ts"
+import { headerValueCharsMax, linkedDataDepthMax, linkedDataReadMax, linkedDataTitleCharsMax,
+  linkedDataValuesMax, uriCharsMax } from "../../limits.ts"
 import { documentError, type HttpError, httpError } from "../../pipeline/index.ts"
 
 /** The element beside the item that holds the document. */
@@ -110,7 +110,7 @@ const isAddress = (value: unknown): value is string =>
 
 /** The first http(s) URI among values: a value itself, or the id of a node. */
 const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
-  for (const value of values.flat()) {
+  for (const value of values.flat().slice(0, linkedDataReadMax)) {
     if (isAddress(value)) return value
     if (!Predicate.isObject(value)) continue
     const id = ["@id", "id"].filter((key) => Object.hasOwn(value, key)).map((key) => value[key])
@@ -122,7 +122,7 @@ const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
 
 /** The first text among values, without markup: a summary of ActivityStreams is HTML. */
 const titleIn = (values: ReadonlyArray<unknown>): string | undefined => {
-  for (const value of values.flat()) {
+  for (const value of values.flat().slice(0, linkedDataReadMax)) {
     const text = Predicate.isObject(value) && Object.hasOwn(value, "@value")
       ? value["@value"]
       : value
@@ -162,7 +162,13 @@ const describe = (nodes: ReadonlyArray<Node>, url: string | undefined): string =
 const firstOf = <A>(
   nodes: ReadonlyArray<Node>,
   read: (node: Node) => A | undefined
-): A | undefined => nodes.map(read).find((value) => value !== undefined)
+): A | undefined => {
+  for (const node of nodes) {
+    const value = read(node)
+    if (value !== undefined) return value
+  }
+  return
+}
 
 /** The received type, with its profile. */
 const typeOf = (contentType: string): string => {
@@ -193,17 +199,17 @@ export const readLinkedData = (
   const decoded = parser.decode(bytes, contentType)
   if (!decoded.ok) return failure(documentError(decoded.fault))
   const text = decoded.value
-  const nodes = nodesOf(text)
-  if (!nodes.ok) return nodes
+  const found = nodesOf(text)
+  if (!found.ok) return found
+  const nodes = found.value.slice(0, linkedDataReadMax)
   const type = typeOf(contentType)
-  const url = firstOf(nodes.value, (node) => uriIn(valuesOf(node, "object", "source"))) ??
-    uriIn(nodes.value)
+  const url = firstOf(nodes, (node) => uriIn(valuesOf(node, "object", "source"))) ?? uriIn(nodes)
   const content = { type, encoding: "base64", text: Buffer.from(text).toString("base64") } as const
   return success({
     to: [],
     from: false,
-    sender: firstOf(nodes.value, (node) => uriIn(valuesOf(node, "actor", "attributedTo"))),
-    description: describe(nodes.value, url),
+    sender: firstOf(nodes, (node) => uriIn(valuesOf(node, "actor", "attributedTo"))),
+    description: describe(nodes, url),
     url: url ?? "",
     password: undefined,
     content: url === undefined ? content : undefined,

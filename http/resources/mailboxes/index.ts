@@ -5,7 +5,7 @@ export { authorizeReader, checkSecret, defineMailboxHandler, describeForReader, 
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   refuseNoMailbox, requireReader } from "./mailbox-access.ts"
 export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"
-export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, hasRoom,
+export { charsOnPage, discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, hasRoom,
   type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"

@@ -14,8 +14,8 @@ import type { PageLink } from "../../formats/html/index.ts"
 import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
 import { answerOfStoreCharsMax, datedAfterMs, latestScannedMax, mixedPageReadsMax, pageCharsMax,
-  pageEntriesDefault, pageEntriesMax, pageReadItems, searchCharsMax, searchScannedCharsMax,
-  searchScannedMax } from "../../limits.ts"
+  pageEntriesDefault, pageEntriesMax, pageFreeTagsChars, pageReadItems, pageTagChars,
+  searchCharsMax, searchScannedCharsMax, searchScannedMax } from "../../limits.ts"
 import { type Call, contentUri, failRefused, firstPage, type HandlerFailure, httpError, readLimit,
   readQuery, type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
@@ -194,6 +194,14 @@ const charsOf = (items: ReadonlyArray<StoredItem>): number =>
 const fitsOneAnswer = (items: ReadonlyArray<StoredItem>): boolean =>
   charsOf(items) <= answerOfStoreCharsMax
 
+/** What a notification counts on a page that has `before` characters: also for its tags. */
+export const charsOnPage = (text: string, before: number): number => {
+  if (before + text.length <= pageFreeTagsChars) return text.length
+  let chars = text.length
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at + 1)) chars += pageTagChars
+  return chars
+}
+
 /** Whether a page of some notifications, of `chars` with the next one, has room for that one. */
 export const hasRoom = (count: number, chars: number): boolean =>
   count === 0 || chars <= pageCharsMax
@@ -203,7 +211,7 @@ const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
   let count = 0
   let chars = 0
   for (const { value } of items) {
-    chars += value.length
+    chars += charsOnPage(value, chars)
     if (count === limit || !hasRoom(count, chars)) break
     count++
   }

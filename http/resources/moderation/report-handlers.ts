@@ -11,7 +11,7 @@ import { audited } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount,
   requireAdmin } from "../../auth/index.ts"
 import { childText, isText } from "../../formats/xml/index.ts"
-import { openReportsCountedMax, reportReasonCharsMax, reportsMax,
+import { openReportsCountedMax, reportHostsMax, reportReasonCharsMax, reportsMax,
   reportsPerClient } from "../../limits.ts"
 import { isCursor } from "../../newest-first-index.ts"
 import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, nextLink, noStore,
@@ -150,7 +150,7 @@ export const postReport = (service: Service): ResourceHandler["handle"] => {
       ...reporterOf(readerCall),
       ...account === undefined ? {} : { account },
       ...network === undefined ? {} : { network },
-      hosts: hostsOf(fragment)
+      hosts: hostsOf(fragment).slice(0, reportHostsMax)
     })
     return emptyAnswer(202, [mailbox.link])
   })(service)

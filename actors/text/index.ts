@@ -1,0 +1,2 @@
+/** Texts of strangers, as they are compared. */
+export { streamSafe } from "./stream-safe.ts"
