@@ -28,6 +28,16 @@ describe("a text of a stranger", () => {
     expect(streamSafe("é e\u0301 ünïcödé")).toBe("é e\u0301 ünïcödé")
   })
 
+  it("has no long run of marks by NFKD, either", () => {
+    for (let code = 0; code <= 0x10ffff; code++) {
+      if (code >= 0xd800 && code < 0xe000) continue
+      const one = String.fromCodePoint(code)
+      if (!/^\p{M}+$/u.test(one.normalize("NFKD"))) continue
+      const safe = streamSafe(`\u0345${one}`.repeat(2 * combiningRunMax)).normalize("NFKD")
+      expect([code, safe.length <= 4 * combiningRunMax]).toEqual([code, true])
+    }
+  })
+
   it("is never normalized with a long run of marks, in sessions and queries", () => {
     const normalize = vi.spyOn(String.prototype, "normalize")
     try {
