@@ -141,7 +141,13 @@ describe("the audit log records", () => {
     expect((await send("PUT", changed, { basic: admin, body })).status).toBe(200)
     expect((await send("DELETE", changed, { basic: admin })).status).toBe(204)
     expect((await send("DELETE", removed, { basic: admin })).status).toBe(204)
-    expect(await entriesOf("account=admin&outcome=done&limit=5")).toMatchObject([
+    const span = "/outgoing/alice/retry?since=2026-01-01T00:00:00Z"
+    for (const basic of [alice, admin]) {
+      expect((await send("POST", span, { basic })).status).toBe(202)
+    }
+    expect(await entriesOf("account=alice&action=outgoing.retry")).toEqual([])
+    expect(await entriesOf("account=admin&outcome=done&limit=6")).toMatchObject([
+      { action: "outgoing.retry", target: "/outgoing/alice" },
       { action: "cabinet.remove", target: removed },
       { action: "query.remove", target: changed },
       { action: "query.change", target: changed },

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import type { NotificationReply, NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { requireAccount } from "../../auth/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
+import { callerOf, requireAccount } from "../../auth/index.ts"
 import { bodyKind, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
@@ -246,7 +247,19 @@ const retrySpan = Effect.fnUntraced(function*(
 export const postRetrySpan = defineHandler(function*(service, call) {
   const mailbox = yield* existingOutgoingRef(service, call)
   const span = yield* retrySpanOf(call)
-  const { next, ...counts } = yield* retrySpan(service, call, mailbox, span)
+  const operation = {
+    caller: callerOf(mailbox.caller),
+    action: "outgoing.retry",
+    target: mailbox.path
+  } as const
+  const retrying = retrySpan(service, call, mailbox, span)
+  const { next, ...counts } = yield* auditedAsAdmin(
+    service,
+    call,
+    operation,
+    mailbox.account,
+    retrying
+  )
   const since = new Date(span.sinceMs).toISOString()
   const nextPath = next === undefined
     ? undefined
