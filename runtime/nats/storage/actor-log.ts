@@ -54,8 +54,9 @@ const findEnd = async (
 }
 
 /**
- * Reads the state record and the end of the log, as they are at the call or later. `known`: the
- * actor as its owner knew it. While the record is the same, the log can only be longer.
+ * Reads the state record and the end of the log, as they are at one moment: at the call or later.
+ * `known`: the actor as its owner knew it. While the record is the same, the log can only be
+ * longer.
  */
 export const loadEntry = async (
   nats: NatsApi,
@@ -63,6 +64,19 @@ export const loadEntry = async (
   of: Address,
   known?: ActorEntry
 ): Promise<ActorEntry> => {
+  for (let expected = known;; expected = undefined) {
+    const entry = await readEntry(nats, bucket, of, expected)
+    if (entry !== undefined) return entry
+  }
+}
+
+/** {@link loadEntry}; undefined if the record has changed between the reads. */
+const readEntry = async (
+  nats: NatsApi,
+  bucket: Bucket,
+  of: Address,
+  known: ActorEntry | undefined
+): Promise<ActorEntry | undefined> => {
   const { log, state } = actorKeys(bucket, of)
   const readSubjects = await barrierReader(nats, bucket.stream)
   const knownNext = known === undefined ? [] : [log + (known.head + 1)]
@@ -81,7 +95,10 @@ export const loadEntry = async (
     isFirst = false
     head = found.n
     lastSeq = Math.max(lastSeq, found.seq)
-    ;[next] = await readSubjects(log + (head + 1))
+    // A commit writes both, and may have come after the read of the record.
+    const [same, following] = await readSubjects(state, log + (head + 1))
+    if (same?.seq !== entry.seq) return undefined
+    next = following
   }
   return { ...entry, head, lastSeq, nextSeq: next?.seq ?? 0 }
 }

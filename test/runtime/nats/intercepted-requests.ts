@@ -7,7 +7,7 @@ type Reply = ReturnType<NatsApi["request"]>
 /** Wraps a connection: `intercept` handles the requests to subjects with this prefix. */
 export const interceptRequests = (
   begin: string,
-  intercept: (ask: () => Reply, subject: string) => Reply
+  intercept: (ask: () => Reply, subject: string, data: unknown) => Reply
 ): Layer.Layer<Nats, never, Nats> =>
   Layer.effect(
     Nats,
@@ -15,7 +15,7 @@ export const interceptRequests = (
       ...nats,
       request: (...asked) => {
         const ask = () => nats.request(...asked)
-        return asked[0].startsWith(begin) ? intercept(ask, asked[0]) : ask()
+        return asked[0].startsWith(begin) ? intercept(ask, asked[0], asked[1]) : ask()
       }
     } satisfies Nats["Service"]))
   )

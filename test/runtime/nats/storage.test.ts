@@ -232,6 +232,46 @@ describe("one server", () => {
     await close()
   })
 
+  it("reads one moment of an actor, also if its late commit arrives meanwhile", async () => {
+    let late: (() => Promise<unknown>) | undefined
+    let isHeld = false
+    const steps: Array<string> = []
+    let record: Promise<unknown> = Promise.resolve()
+    const delaying = interceptRequests("$", async (ask, subject, data) => {
+      if (isHeld && subject.startsWith("$KV.")) {
+        isHeld = false
+        late = ask
+        throw new NoReply(subject, "timeout")
+      }
+      if (late === undefined || !subject.includes(".MSG.GET.")) return ask()
+      if (String(data).includes(".state\"")) {
+        steps.push("record")
+        const answer = ask()
+        record = answer
+        return answer
+      }
+      // The commit arrives between the reads of the record and of the item.
+      await record
+      steps.push("commit")
+      const arrive = late
+      late = undefined
+      await arrive()
+      return ask()
+    })
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), delaying), urls)()
+    const of = address("mailbox", "one-moment")
+    const commit = async (changes: Parameters<typeof commitOf>[0]) =>
+      revisionOf((await run(api.commit([commitOf({ address: of, ...changes })])))[0])
+    const first = await commit({ expected: 0, head: 0, state: "1" })
+    isHeld = true
+    const second = await commit({ expected: first, head: 1, state: "2", append: itemsOf(1, 1) })
+    expect(steps).toEqual(["record", "commit"])
+    expect(await run(api.load(of))).toMatchObject({ state: "2", head: 1, revision: second })
+    // Its owner goes on without a conflict.
+    await commit({ expected: second, head: 2, append: itemsOf(2, 2) })
+    await close()
+  })
+
   it.each([true, false])(
     "reads whether a late rejected commit was stored: %s",
     async (isStored) => {
