@@ -30,8 +30,8 @@ export type Dependencies =
 
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
- * format 2 came failure reports, follow-ups of outgoing notifications, and test events of
- * registrations.
+ * format 2 came failure reports, follow-ups and attempts of outgoing notifications, and test events
+ * of registrations.
  */
 export const serviceFormat = 2
 
@@ -75,7 +75,7 @@ export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
   registrationKind } from "./mailbox/index.ts"
-export { followUpsFormat, notificationKind } from "./notification/index.ts"
+export { followUpsFormat, notificationKind, relayAttemptsFormat } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
 export { parseUrl } from "./parse-url.ts"
 export { makeTurn, readinessKind } from "./readiness/index.ts"

@@ -457,8 +457,21 @@ export const recipientsInlineMax = 16
 /** Estimated bytes in memory of a recipient, besides its URI, its location and its problem. */
 export const bytesPerRecipient = 256
 
+/** Estimated bytes in memory of an attempt in the log of a notification. */
+export const bytesPerKeptAttempt = 64
+
 /** Recipients in one reply of a notification: it must fit a message between nodes. */
 export const describedRecipientsMax = 100
+
+/**
+ * Failed attempts of one outgoing notification whose exchange its log keeps, those of one recipient
+ * (more than a run of the default schedule), and characters of all of them.
+ */
+export const relayAttemptsKeptMax = 256
+
+export const recipientAttemptsKeptMax = 16
+
+export const relayAttemptsKeptCharsMax = 256 * 1024
 
 /** Retries with an Idempotency-Key that a notification remembers, in its record. */
 export const keyedRetriesMax = 16
@@ -558,6 +571,11 @@ holds(removalsPerEvent <= removalsMax, "an event records removals of one decisio
 holds(cleanedItemsMax <= removalsMax, "outdated items are removed in one decision")
 
 holds(
+  relayAttemptsKeptMax + followUpsMax + 1 < removalsMax,
+  "the removal of a notification begins with its documents and attempts"
+)
+
+holds(
   // Twice as many as recipients before a cleaning, and a retry or a follow-up of all.
   3 * recipientsMax + outdatedItemsMin + followUpsMax + 1 < recipientItemsMax,
   "the items of all recipients are recalled"
@@ -601,7 +619,7 @@ holds(
 holds(failureReportLeaseMs <= failureReportRetryMaxMs, "the first pause is no longer than the last")
 holds(
   // Twice, so that the last attempt is not alone.
-  2 * attemptCharsMax <= attemptsKeptCharsMax &&
+  2 * attemptCharsMax <= Math.min(attemptsKeptCharsMax, relayAttemptsKeptCharsMax) &&
     // Each byte of an answer, and each character of a header, is a character.
     answerSampleBytesMax + 2 * recordedHeaderCharsMax < attemptCharsMax,
   "an attempt with an ordinary answer is kept whole"

@@ -1,9 +1,10 @@
 /** The state of a recipient after an attempt, and its log item. Pure. */
 import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
-import { bytesPerRecipient, deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
+import { bytesPerKeptAttempt, bytesPerRecipient, deferredMinMs, locationCharsMax,
+  problemCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
-import { type NotificationMessage, type NotificationState, type NotificationStatus,
+import { type AttemptLog, type NotificationMessage, type NotificationState, type NotificationStatus,
   RecipientState } from "./protocol.ts"
 
 export type Queued = Variant<NotificationState, "Queued">
@@ -21,12 +22,12 @@ export const statusOf = (recipients: ReadonlyArray<RecipientState>): Notificatio
 }
 
 /** About how many bytes the state takes in memory: its recipients, of which it may have many. */
-export const bytesOfQueued = ({ recipients }: Queued): number =>
+export const bytesOfQueued = ({ attemptLog = [], recipients }: Queued): number =>
   recipients.reduce(
     (bytes, { delivered, location = "", problem = "", to }) =>
       bytes + bytesPerRecipient + to.length + location.length + problem.length +
       (delivered?.location?.length ?? 0),
-    0
+    attemptLog.length * bytesPerKeptAttempt
   )
 
 /** Whether the number is that of the recipient's next attempt. */
@@ -42,10 +43,17 @@ const afterResult = (
   schedule: Schedule,
   { attempts, delivered, to, tried = [], tries }: RecipientState,
   outcome: Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>,
-  { edition = 0, random }: Pick<Attempted, "edition" | "random">,
+  { edition = 0, exchange, random }: Pick<Attempted, "edition" | "exchange" | "random">,
   nowMs: number
 ): RecipientState => {
-  const attempted = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
+  const { durationMs: tookMs } = exchange ?? {}
+  const attempted = {
+    to,
+    attempts: attempts + 1,
+    tries: tries + 1,
+    lastAtMs: nowMs,
+    ...tookMs === undefined ? {} : { tookMs }
+  }
   if (outcome._tag === "Delivered") {
     const { code, location = "" } = outcome
     const isKept = location !== "" && location.length <= locationCharsMax
@@ -72,7 +80,7 @@ const afterResult = (
 export const afterAttempt = (
   schedule: Schedule,
   recipient: RecipientState,
-  { outcome, ...attempt }: Pick<Attempted, "edition" | "outcome" | "random">,
+  { outcome, ...attempt }: Pick<Attempted, "edition" | "exchange" | "outcome" | "random">,
   nowMs: number
 ): RecipientState =>
   outcome._tag === "Deferred"
@@ -87,26 +95,40 @@ export const restarted = (recipient: RecipientState, nowMs: number): RecipientSt
   nextAtMs: nowMs
 })
 
-/** A log item with the state of one recipient, and the version of the notification. */
-const RecipientItem = Schema.fromJsonString(
-  Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
-)
+/**
+ * The items of a log whose recipients are items, beside the documents: the state of one recipient
+ * with the version of the notification, or an attempt (attempt-log.ts).
+ */
+const RecalledItem = Schema.fromJsonString(Schema.Union([
+  Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState }),
+  Schema.Struct({ recipient: Schema.Number, attempt: Schema.Number })
+]))
 
-const decoded = Schema.decodeUnknownSync(RecipientItem)
+const decoded = Schema.decodeUnknownSync(RecalledItem)
 
 export const encodeRecipient = (at: number, { recipients, version }: Queued): string =>
   JSON.stringify({ recipient: at, version, now: recipients[at] })
 
-/** The state with the recipients that are log items. Throws if one is missing. */
+/**
+ * The state with the recipients that are log items, and with the attempts beside them. Throws if a
+ * recipient is missing.
+ */
 export const withRecipients = (state: Queued, log: ReadonlyArray<LogItem>): Queued => {
   const { cleaned, followUps = [], listed } = state
   if (listed === undefined) return state
   const recipients: Array<RecipientState> = []
   const items: Array<number> = []
+  const attemptLog: Array<AttemptLog[number]> = [
+    ...(state.attemptLog ?? []).filter(([n]) => n <= cleaned)
+  ]
   let { version } = state
   for (const { n, value } of log) {
     if (n <= cleaned || followUps.some(({ item }) => item === n)) continue
     const item = decoded(value)
+    if ("attempt" in item) {
+      attemptLog.push([n, item.recipient, value.length])
+      continue
+    }
     recipients[item.recipient] = item.now
     items[item.recipient] = n
     version = Math.max(version, item.version)
@@ -115,5 +137,6 @@ export const withRecipients = (state: Queued, log: ReadonlyArray<LogItem>): Queu
   if (found !== listed || recipients.length !== listed) {
     throw new RangeError(`the log has ${found} of ${listed} recipients`)
   }
-  return { ...state, recipients, items, version }
+  const attempts = attemptLog.length === 0 && state.attemptLog === undefined ? {} : { attemptLog }
+  return { ...state, recipients, items, version, ...attempts }
 }

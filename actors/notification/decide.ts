@@ -17,6 +17,7 @@ import { afterReportStep, beginReportStep, type FailureReport, failureReportsFor
   isReportWaiting, originOf } from "../failure-reports/index.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
+import { attemptItems, keptAttempt } from "./attempt-log.ts"
 import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
 import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
@@ -54,10 +55,10 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       requestId === state.requestId && account === state.account
         ? stay().reply(created(state, true))
         : deny("Taken"),
-    Describe: (state, { caller, from = 0, max }) => {
-      const reason = notOwner(state.account, caller, true)
+    Describe: (state, message) => {
+      const reason = notOwner(state.account, message.caller, true)
       return reason === undefined
-        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, from, max) })
+        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, message) })
         : deny(reason)
     },
     Attempted: attempted(schedule, retentionMs),
@@ -167,23 +168,26 @@ const shownRecipients = (
 ): ReadonlyArray<RecipientState> => isFollowed ? recipients.map(withoutLocation) : recipients
 
 const viewOf = (
-  { account, createdAtMs, followUps, recipients, version }: Queued,
-  from: number,
-  max = describedRecipientsMax
-): NotificationView => ({
-  account,
-  createdAtMs,
-  status: statusOf(recipients),
-  recipients: shownRecipients(
-    recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
-    followUps !== undefined
-  ),
-  count: recipients.length,
-  version,
-  ...followUps === undefined
-    ? {}
-    : { followUps: followUps.map(({ atMs, item, kind }) => ({ atMs, item, kind })) }
-})
+  state: Queued,
+  { attempts, from = 0, max = describedRecipientsMax }: Variant<NotificationMessage, "Describe">
+): NotificationView => {
+  const { account, createdAtMs, followUps, recipients, version } = state
+  return {
+    account,
+    createdAtMs,
+    status: statusOf(recipients),
+    recipients: shownRecipients(
+      recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
+      followUps !== undefined
+    ),
+    count: recipients.length,
+    version,
+    ...followUps === undefined
+      ? {}
+      : { followUps: followUps.map(({ atMs, item, kind }) => ({ atMs, item, kind })) },
+    ...attempts === true ? { attemptItems: attemptItems(state) } : {}
+  }
+}
 
 const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
   const reason = notOwner(state.account, caller, true)
@@ -306,22 +310,43 @@ const attempted =
     const after = isEarlier ? afterEarlier(result, edition, nowMs) : result
     const isReported = after.status === "failed" && message.mayReport === true &&
       mayReport(state, context)
+    const kept = keptAttempt(state, message, after, context)
     const next: Queued = {
       ...state,
       recipients: state.recipients.with(at, after),
       version: state.version + 1,
       running: runningBeside(state, at, nowMs),
-      ...isReported ? { failureReport: reportOf(state, after, nowMs) } : {}
+      ...isReported ? { failureReport: reportOf(state, after, nowMs) } : {},
+      ...kept === undefined ? {} : { attemptLog: kept.attemptLog }
     }
-    if (hasEnded(after) && next.recipients.every(hasEnded)) {
-      return end(next, [at], retentionMs, context)
-    }
-    // The record has the report.
-    const change: NotificationChange = isReported
-      ? { _tag: "Many", changed: [at] }
-      : { _tag: "Result", at }
-    return proceed(next, change, context)
+    const isLast = hasEnded(after) && next.recipients.every(hasEnded)
+    const change = { attempt: kept?.item, isReported, isLast }
+    const decision = withResult(next, at, change, retentionMs, context)
+    const { dropped = [] } = kept ?? {}
+    return dropped.length === 0 ? decision : decision.removeItems(...dropped)
   }
+
+/** Stores the result of the attempt at a recipient. */
+const withResult = (
+  next: Queued,
+  at: number,
+  { attempt, isLast, isReported }: {
+    /** The log item of the attempt, if it is kept. */
+    readonly attempt: string | undefined
+    readonly isReported: boolean
+    /** All recipients have ended. */
+    readonly isLast: boolean
+  },
+  retentionMs: number,
+  context: DecisionContext
+): NotificationDecision => {
+  if (isLast) return end(next, [at], retentionMs, context, attempt)
+  // The record has the report.
+  const change: NotificationChange = isReported
+    ? { _tag: "Many", changed: [at], attempt }
+    : { _tag: "Result", at, attempt }
+  return proceed(next, change, context)
+}
 
 /** Whether the next failure is reported: the first one, once every node knows reports. */
 const mayReport = ({ failureReport }: Queued, { format }: DecisionContext): boolean =>
@@ -390,12 +415,16 @@ const runningBeside = (
 /** Which part of the state has changed, so that it must be stored. */
 type NotificationChange =
   | { readonly _tag: "Nothing" }
-  /** The recipient at this index has changed. */
-  | { readonly _tag: "Result"; readonly at: number }
-  /** These recipients and the record have changed; a new notification has its document too. */
+  /** The recipient at this index has changed by this attempt; it has a log item if it is kept. */
+  | { readonly _tag: "Result"; readonly at: number; readonly attempt: string | undefined }
+  /**
+   * These recipients and the record have changed; a new notification, or a follow-up, has its
+   * document too.
+   */
   | {
     readonly _tag: "Many"
     readonly changed: ReadonlyArray<number>
+    readonly attempt?: string | undefined
     readonly document?: string
   }
 
@@ -436,7 +465,7 @@ const beginReport = (state: Queued, nowMs: number, actions: Array<NotificationAc
 
 /**
  * Waits for its report, and then until the notification is removed at `untilMs`. `changed`: the
- * recipients to store with the record, and `document` that of a follow-up; undefined if nothing has
+ * recipients to store with the record, and `first` the item before them; undefined if nothing has
  * changed.
  */
 const rest = (
@@ -444,7 +473,7 @@ const rest = (
   changed: ReadonlyArray<number> | undefined,
   untilMs: number,
   context: DecisionContext,
-  document?: string
+  first?: string
 ): NotificationDecision => {
   const { nowMs } = context
   const actions: Array<NotificationAction> = []
@@ -452,7 +481,7 @@ const rest = (
   const state = beginReport(current, nowMs, actions)
   const decision = changed === undefined
     ? stay<NotificationState>()
-    : writeRecipients(state, changed, context, true, document)
+    : writeRecipients(state, changed, context, true, first)
   if (changed === undefined && actions.length > 0) decision.becomeInMemory(state)
   for (const action of actions) decision.perform<NotificationAction>(action)
   const { failureReportUntilMs } = state
@@ -558,32 +587,38 @@ const write = (
     case "Nothing":
       return stay<NotificationState>().becomeInMemory(state)
     case "Result":
-      return writeRecipients(state, [change.at], context, false)
+      return writeRecipients(state, [change.at], context, false, change.attempt)
     case "Many":
-      return writeRecipients(state, change.changed, context, true, change.document)
+      return writeRecipients(
+        state,
+        change.changed,
+        context,
+        true,
+        change.document ?? change.attempt
+      )
   }
 }
 
 /**
- * Stores the document and the recipients that have changed. The record has the recipients if they
- * are few; otherwise each is a log item, and the record is written only if `storesRecord`. When
- * most items are outdated, the oldest items are removed, and those that still count are appended
- * again.
+ * Stores the first item, which is a document or an attempt, and the recipients that have changed.
+ * The record has the recipients if they are few; otherwise each is a log item, and the record is
+ * written only if `storesRecord`. When most items are outdated, the oldest items are removed,
+ * except documents and attempts, and those that still count are appended again.
  */
 const writeRecipients = (
   state: Queued,
   changed: ReadonlyArray<number>,
   { head }: DecisionContext,
   storesRecord: boolean,
-  document?: string
+  first?: string
 ): NotificationDecision => {
-  const decision = document === undefined
+  const decision = first === undefined
     ? stay<NotificationState>()
-    : append<NotificationState>(document)
+    : append<NotificationState>(first)
   const { cleaned, listed } = state
   if (listed === undefined) return decision.become(state)
   const items = [...state.items ?? []]
-  let last = document === undefined ? head : head + 1
+  let last = first === undefined ? head : head + 1
   const appendItem = (at: number): void => {
     decision.append(encodeRecipient(at, state))
     items[at] = ++last
@@ -595,53 +630,57 @@ const writeRecipients = (
   }
   const upTo = Math.min(cleaned + cleanedItemsMax, head)
   for (const [at, n] of items.entries()) if (n <= upTo) appendItem(at)
+  const staying = new Set([...documentItems(state), ...attemptItems(state)])
   return decision.become({ ...state, items, cleaned: upTo })
-    .removeItems(...numbers(cleaned + 1, upTo).filter((n) => !isDocument(state, n)))
+    .removeItems(...numbers(cleaned + 1, upTo).filter((n) => !staying.has(n)))
 }
 
-/** Whether the log item is the document of a follow-up: it stays until the notification ends. */
-const isDocument = ({ followUps = [] }: Queued, n: number): boolean =>
-  followUps.some(({ item }) => item === n)
+/** The log items that are documents of follow-ups. They stay until the notification ends. */
+const documentItems = ({ followUps = [] }: Queued): ReadonlyArray<number> =>
+  followUps.map(({ item }) => item)
 
 /** The log numbers from `first` to `last`. */
 const numbers = (first: number, last: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at)
 
-/** Stores that all recipients have ended; `changed` are the indices of the last ones. */
+/**
+ * Stores that all recipients have ended: `changed` are the indices of the last ones, and `first` is
+ * the item before them.
+ */
 const end = (
   current: Queued,
   changed: ReadonlyArray<number>,
   retentionMs: number,
   context: DecisionContext,
-  document?: string
+  first?: string
 ): NotificationDecision => {
   const { nowMs } = context
   const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
   const status = statusOf(recipients)
-  return rest(state, changed, nowMs + retentionMs, context, document)
+  return rest(state, changed, nowMs + retentionMs, context, first)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status })
 }
 
 const remove = (state: Queued, context: DecisionContext): NotificationDecision => {
-  const { account, cleaned, followUps = [], listingKey } = state
+  const { account, cleaned, listingKey } = state
   const removed: Removed = { _tag: "Removed", account, removedAtMs: context.nowMs, cleaned }
-  const documents = [1, ...followUps.flatMap(({ item }) => item <= cleaned ? [item] : [])]
-  return removeRest(removed, context, documents)
+  const stayed = [...documentItems(state), ...attemptItems(state)]
+  return removeRest(removed, context, [1, ...stayed.filter((n) => n <= cleaned)])
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
 }
 
-/** Removes these documents and the next log items. The timer fires again for the others. */
+/** Removes these log items and the next ones. The timer fires again for the others. */
 const removeRest = (
   state: Removed,
   { head, nowMs }: DecisionContext,
-  documents: ReadonlyArray<number> = []
+  first: ReadonlyArray<number> = []
 ): NotificationDecision => {
   const { cleaned, ...kept } = state
   if (cleaned === undefined) return stay<NotificationState>().setTimer(null)
-  const upTo = Math.min(cleaned + removalsMax - documents.length, head)
+  const upTo = Math.min(cleaned + removalsMax - first.length, head)
   const next = upTo < head ? { ...kept, cleaned: upTo } : kept
   return become<NotificationState>(next)
-    .removeItems(...documents, ...numbers(cleaned + 1, upTo))
+    .removeItems(...first, ...numbers(cleaned + 1, upTo))
     .setTimer(upTo < head ? nowMs : null)
 }

@@ -1,5 +1,7 @@
 /** Outgoing notifications and their recipients (protocol §1.3). */
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
+export { decodeRelayAttempt, type RelayAttempt, type RelayAttemptFollowUp,
+  relayAttemptsFormat } from "./attempt-log.ts"
 export { statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
 export { followUpsFormat } from "./follow-ups.ts"

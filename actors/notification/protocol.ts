@@ -1,12 +1,13 @@
 /**
  * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
- * to A8). Item 1 of its log is the document that recipients get. If there are many recipients, the
- * items after it are their states: the last item of a recipient is its current state.
+ * to A8). Item 1 of its log is the document that recipients get. The items after it are the
+ * documents of follow-ups, failed attempts, and, if there are many recipients, their states: the
+ * last such item of a recipient is its current state.
  */
 import { Schema } from "effect"
 import { FailureReport, FailureReportAddressed, FailureReportSettled,
   type ReportFailure } from "../failure-reports/index.ts"
-import { DeliveryOutcome } from "../outbound/index.ts"
+import { DeliveryOutcome, ExchangeRecord } from "../outbound/index.ts"
 import { Caller, Count, ifVersion } from "../schemas.ts"
 
 /**
@@ -35,6 +36,8 @@ export const RecipientState = Schema.Struct({
   /** How many of them were made since the schedule began, at first or after a Retry. */
   tries: Count,
   lastAtMs: Schema.optionalKey(Count),
+  /** How long the last attempt took. */
+  tookMs: Schema.optionalKey(Count),
   /** When the next attempt is due; undefined when there is none. */
   nextAtMs: Schema.optionalKey(Count),
   /** The status code and the problem of the last attempt. */
@@ -65,6 +68,14 @@ const RunningAttempt = Schema.Struct({
 })
 
 export type RunningAttempt = typeof RunningAttempt.Type
+
+/**
+ * The failed attempts that the log keeps, the oldest first: of each the number of its item, the
+ * index of its recipient, and its characters.
+ */
+const AttemptLog = Schema.Array(Schema.Tuple([Count, Count, Count]))
+
+export type AttemptLog = typeof AttemptLog.Type
 
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
@@ -98,6 +109,11 @@ export const NotificationState = Schema.Union([
     ),
     /** What followed the notification, the newest last; left out if nothing has. */
     followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
+    /**
+     * Left out before the first one. If recipients are log items, the log has those above
+     * `cleaned`.
+     */
+    attemptLog: Schema.optionalKey(AttemptLog),
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
     /**
@@ -139,12 +155,15 @@ export const NotificationMessage = Schema.Union([
   }),
   /**
    * Returns the view (A6), with the recipients from index `from` on; by default from the first.
-   * `max`: no more recipients than this; a node that does not know the field returns more.
+   * `max`: no more recipients than this. A node that does not know `max` returns more, and one that
+   * does not know `attempts` returns none.
    */
   Schema.TaggedStruct("Describe", {
     caller: Caller,
     from: Schema.optionalKey(Count),
-    max: Schema.optionalKey(Count)
+    max: Schema.optionalKey(Count),
+    /** With the numbers of the log items that are attempts. */
+    attempts: Schema.optionalKey(Schema.Boolean)
   }),
   /** The outcome of attempt number `attempt` at a recipient. `random` in [0, 1) is the jitter. */
   Schema.TaggedStruct("Attempted", {
@@ -153,6 +172,10 @@ export const NotificationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     /** The edition of the attempt; left out for 0. */
     edition: Schema.optionalKey(Count),
+    /** What was exchanged: of a success, and of a local delivery, only when and how long. */
+    exchange: Schema.optionalKey(ExchangeRecord),
+    /** It was a local delivery. */
+    isLocal: Schema.optionalKey(Schema.Boolean),
     /** The attempt has failed, and the account may have a mailbox for failure reports. */
     mayReport: Schema.optionalKey(Schema.Boolean),
     random: Schema.Number
@@ -198,6 +221,8 @@ export interface NotificationView {
   readonly version: number
   /** What followed the notification, the newest last; left out if nothing has. */
   readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>
+  /** The log items that are failed attempts, the oldest first; only if they were asked for. */
+  readonly attemptItems?: ReadonlyArray<number>
 }
 
 export type NotificationReply =

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto"
 import { cachedDocumentCharsMax, cachedDocumentsCharsMax, documentCharsInFlightMax,
   knownOutcomesCharsMax } from "../limits.ts"
 import { ReportsLookup } from "../failure-reports/index.ts"
-import type { DeliveryOutcome } from "../outbound/index.ts"
+import type { DeliveryOutcome, ExchangeRecord } from "../outbound/index.ts"
 
 /** Bounds the characters of all documents that attempts of this node hold in memory. */
 export class MemoryBudget {
@@ -95,12 +95,16 @@ class SpanIds {
 }
 
 /** The outcome of a completed attempt. */
-export type KnownOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
+export interface KnownOutcome {
+  readonly outcome: Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
+  /** When it was made, without what was exchanged; undefined if nothing was sent. */
+  readonly exchange: ExchangeRecord | undefined
+}
 
-/** Characters of an outcome's key and fields, without its Location or problem. */
+/** Characters of an outcome's key, fields and times, without its Location or problem. */
 const outcomeBaseChars = 128
 
-const outcomeChars = (outcome: KnownOutcome): number => {
+const outcomeChars = ({ outcome }: KnownOutcome): number => {
   const text = outcome._tag === "Delivered" ? outcome.location : outcome.problem
   return outcomeBaseChars + (text?.length ?? 0)
 }

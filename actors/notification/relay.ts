@@ -1,12 +1,13 @@
 /** One attempt at a recipient: local delivery, or a request to another service (protocol §1.3). */
 import { Effect } from "effect"
 import { type Address, type AskFailure, type OpenSpan, type Peers, type StorageFailure,
-  StorageUnavailable, traceparentFrom, type Traces, withTraceparent } from "../../runtime/index.ts"
+  StorageUnavailable, traceparentFrom, type Traces, type Variant,
+  withTraceparent } from "../../runtime/index.ts"
 import { documentReadMs } from "../limits.ts"
 import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
-import { deferredOutcome, type DeliveryOutcome, type Outbound,
-  type OutboundContent } from "../outbound/index.ts"
+import { deferredOutcome, type DeliveryOutcome, type ExchangeObserver, type ExchangeRecord,
+  type Outbound, type OutboundContent } from "../outbound/index.ts"
 import { wholeFragment } from "../sealed-fragment.ts"
 import { documentOf, fragmentOf } from "./decide.ts"
 import { withReplaces, writableUri } from "./follow-up-documents.ts"
@@ -38,6 +39,21 @@ export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attemp
 /** Undefined if the attempt is obsolete, because the notification has been removed. */
 type AttemptOutcome = DeliveryOutcome | undefined
 
+type AttemptExchange = Pick<
+  Variant<NotificationMessage, "Attempted">,
+  "exchange" | "isLocal"
+>
+
+/** The code of an outcome, if it has one. */
+interface Answer {
+  readonly code?: number
+}
+
+/** What is remembered of an exchange in case that its outcome was not stored. */
+const withoutContent = (
+  { answer: _, requestHeaders: __, ...exchange }: ExchangeRecord
+): ExchangeRecord => ({ ...exchange, requestHeaders: [] })
+
 /** Why an attempt has sent no request. */
 type NotSent = "obsolete" | "unavailable" | "unnamed" | "unopened"
 
@@ -65,6 +81,10 @@ class RelayAttempt {
   /** The URI of what a follow-up replaces; undefined before it is found, and if there is none. */
   private replacedUri: string | undefined
   private isRunning = false
+  /** The attempt has led to a mailbox of this service. */
+  private isLocal = false
+  /** What was exchanged last; undefined without a request. */
+  private exchange: ExchangeRecord | undefined = undefined
   private span: OpenSpan | undefined = undefined
   private reservedChars = 0
 
@@ -109,6 +129,16 @@ class RelayAttempt {
   releaseDocument(): void {
     this.resources.memory.release(this.reservedChars)
     this.reservedChars = 0
+  }
+
+  /** What is kept of the attempt beside its outcome. */
+  exchanged(beganAtMs: number, endedAtMs: number, { code }: Answer): AttemptExchange {
+    const answer = { requestHeaders: [], ...code === undefined ? {} : { code } }
+    const whole = { beganAtMs, durationMs: Math.max(0, endedAtMs - beganAtMs), ...answer }
+    if (!this.isLocal) return { exchange: this.exchange ?? whole }
+    // The time of a follow-up could show whether a reader had removed what it replaces.
+    const isTimed = this.edition === 0
+    return { exchange: isTimed ? whole : { beganAtMs: endedAtMs, ...answer }, isLocal: true }
   }
 
   /** Ends the span of an attempt that was made. */
@@ -208,6 +238,7 @@ class RelayAttempt {
 
   /** Delivers to a mailbox of this service. The trace continues on the mailbox's node. */
   private deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
+    this.isLocal = true
     return Effect.flatMap(this.readDocument(), (document): Effect.Effect<AttemptOutcome> => {
       if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
       if (this.isRevised()) return deferredOutcome
@@ -229,11 +260,27 @@ class RelayAttempt {
     const { outcomes } = this.resources
     const key = `${this.documentName} ${this.name}`
     const known = outcomes.get(key)
-    if (known !== undefined) return Effect.succeed(known)
+    if (known !== undefined) {
+      this.exchange = known.exchange
+      return Effect.succeed(known.outcome)
+    }
     return Effect.map(this.post(), (outcome) => {
-      if (outcome !== undefined && outcome._tag !== "Deferred") outcomes.set(key, outcome)
+      if (outcome !== undefined && outcome._tag !== "Deferred") {
+        outcomes.set(key, { outcome, exchange: this.exchange && withoutContent(this.exchange) })
+      }
       return outcome
     })
+  }
+
+  private observer(): ExchangeObserver {
+    return {
+      // Who may see an answer of a private address is decided when it is read.
+      answersOf: "allowed",
+      isBriefOnSuccess: true,
+      record: (exchange) => {
+        this.exchange = exchange
+      }
+    }
   }
 
   /**
@@ -257,6 +304,7 @@ class RelayAttempt {
     const posted = outbound.post({
       uri: to,
       trace: this.span?.traceparent,
+      observer: this.observer(),
       cause: { kind: "account", id: account },
       discovers: true,
       load: () => {
@@ -325,26 +373,32 @@ export const makeAttempt = (
 ): Effect.Effect<NotificationMessage | void> => {
   const relay = new RelayAttempt(deps, resources, self, peers, action)
   const { account, attempt, recipient } = action
-  return Effect.suspend(() => relay.begin()).pipe(
-    Effect.catch(() => deferredOutcome),
-    Effect.flatMap((outcome): Effect.Effect<NotificationMessage | void> => {
-      relay.report(outcome)
-      if (outcome === undefined) return Effect.void
-      const attempted = {
-        _tag: "Attempted",
-        recipient,
-        attempt,
-        outcome,
-        ...action.followUp === undefined ? {} : { edition: action.followUp.edition },
-        random: deps.random()
-      } as const
-      relay.releaseDocument()
-      if (action.mayReport !== true || !isFailure(outcome)) return Effect.succeed(attempted)
-      return Effect.map(
-        resources.reports.mayReport(peers, account),
-        (mayReport) => mayReport ? { ...attempted, mayReport } : attempted
-      )
-    }),
-    Effect.ensuring(Effect.sync(() => relay.end()))
-  )
+  const attempting = Effect.clockWith((clock) => {
+    const beganAtMs = clock.currentTimeMillisUnsafe()
+    return relay.begin().pipe(
+      Effect.catch(() => deferredOutcome),
+      Effect.flatMap((outcome): Effect.Effect<NotificationMessage | void> => {
+        relay.report(outcome)
+        if (outcome === undefined) return Effect.void
+        const attempted = {
+          _tag: "Attempted",
+          recipient,
+          attempt,
+          outcome,
+          ...action.followUp === undefined ? {} : { edition: action.followUp.edition },
+          ...outcome._tag === "Deferred"
+            ? {}
+            : relay.exchanged(beganAtMs, clock.currentTimeMillisUnsafe(), outcome),
+          random: deps.random()
+        } as const
+        relay.releaseDocument()
+        if (action.mayReport !== true || !isFailure(outcome)) return Effect.succeed(attempted)
+        return Effect.map(
+          resources.reports.mayReport(peers, account),
+          (mayReport) => mayReport ? { ...attempted, mayReport } : attempted
+        )
+      })
+    )
+  })
+  return Effect.ensuring(attempting, Effect.sync(() => relay.end()))
 }

@@ -63,10 +63,10 @@ export interface ExchangeRequest {
   /** Asked for the memory of a body that is kept; by default there is room. */
   readonly memory?: BodyMemory | undefined
   /**
-   * Whether the first bytes of the body are sampled, whatever the response is. Asked while the
+   * Whether the first bytes of the body of a response with this code are sampled. Asked while the
    * connection is open on which the head has come; by default they are not.
    */
-  readonly samples?: (() => boolean) | undefined
+  readonly samples?: ((code: number) => boolean) | undefined
 }
 
 /** The peer has responded: its head is complete. */
@@ -93,7 +93,8 @@ export interface ExchangeFailure {
 
 export type ExchangeResult = ExchangeResponse | ExchangeFailure
 
-const isOk = (code: number): boolean => code >= 200 && code < 300
+/** Whether the code is a 2xx. */
+export const isOk = (code: number): boolean => code >= 200 && code < 300
 
 const stopped = new Error("the exchange was stopped")
 
@@ -211,7 +212,7 @@ class Handler implements Dispatcher.DispatchHandler {
     if (code < 200 || this.settled) return
     const keeps = isOk(code) && this.request.keep !== "nothing"
     this.head = { code, headers, keeps }
-    if (this.request.samples?.() === true) {
+    if (this.request.samples?.(code) === true) {
       this.sample = new Body({ bytesMax: answerSampleBytesMax })
     }
     if (!keeps) this.drain()

@@ -88,8 +88,8 @@ const HeaderField = Schema.Tuple([Schema.String, Schema.String])
 export const ExchangeRecord = Schema.Struct({
   /** When the request of the first hop began, ms since the epoch. */
   beganAtMs: Count,
-  /** Of all hops. */
-  durationMs: Count,
+  /** Of all hops; left out of one whose time would tell too much. */
+  durationMs: Schema.optionalKey(Count),
   /** How many redirects were followed; left out for none. */
   redirects: Schema.optionalKey(Count),
   requestHeaders: Schema.Array(HeaderField),
@@ -119,6 +119,8 @@ export interface ExchangeObserver {
    * `allowed` this holds for every other origin than that of the first hop.
    */
   readonly answersOf: Reach
+  /** A hop with a 2xx has only its times and its code, which costs less. */
+  readonly isBriefOnSuccess?: boolean
   /** Called after each hop that has loaded its content; the last call is that of the last hop. */
   readonly record: (record: ExchangeRecord) => void
 }

@@ -11,14 +11,14 @@ import type { Connector } from "./connector.ts"
 import type { Destination, DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
 import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type ExchangeResponse,
-  type ExchangeResult, type Headers, isIdentity } from "./exchange.ts"
+  type ExchangeResult, type Headers, isIdentity, isOk } from "./exchange.ts"
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, ExchangeObserver,
   ExchangeRecord, FetchOutcome, HeadOutcome, OutboundContent, OutboundGet, OutboundHead,
   OutboundPost, RequestBounds, RequestCause, TextContent } from "./protocol.ts"
-import { acceptPostOf, afterRedirect, exchangeRecordOf, outcomeOf, redirectOf,
-  valueOf } from "./response.ts"
+import { acceptPostOf, afterHop, briefRecordOf, exchangeRecordOf, type HopFacts, outcomeOf,
+  redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
 export interface OutboundResources {
@@ -75,9 +75,9 @@ const fromFirstHop = (observer: ExchangeObserver | undefined): ExchangeObserver 
   if (observer === undefined) return undefined
   let last: ExchangeRecord | undefined
   return {
-    answersOf: observer.answersOf,
+    ...observer,
     record: (hop) => {
-      last = last === undefined ? hop : afterRedirect(last, hop)
+      last = last === undefined ? hop : afterHop(last, hop)
       observer.record(last)
     }
   }
@@ -230,7 +230,8 @@ const loadAndExchange = Effect.fnUntraced(function*(
   if (span !== undefined) headers["traceparent"] = span.traceparent
   let isPublic = false
   // A redirect may lead to a private address that nobody has chosen as the target.
-  const samples = observer && (() => {
+  const samples = observer && ((code: number) => {
+    if (observer.isBriefOnSuccess === true && isOk(code)) return false
     isPublic = connector.isPublic(origin)
     return isPublic || (isSameOrigin && observer.answersOf === "allowed")
   })
@@ -243,9 +244,20 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const durationMs = performance.now() - sentMs
   time.sendMs -= durationMs
   if (span !== undefined) endHop(span, method, url, result)
-  observer?.record(exchangeRecordOf(headers, result, { beganAtMs, durationMs, isPublic }))
+  observer?.record(hopRecord(observer, headers, result, { beganAtMs, durationMs, isPublic }))
   return result
 })
+
+/** What the observer gets of a hop. */
+const hopRecord = (
+  { isBriefOnSuccess }: ExchangeObserver,
+  headers: Readonly<Record<string, string>>,
+  result: ExchangeResult,
+  hop: HopFacts
+): ExchangeRecord =>
+  isBriefOnSuccess === true && result._tag === "Response" && isOk(result.code)
+    ? briefRecordOf(result, hop)
+    : exchangeRecordOf(headers, result, hop)
 
 const errorStatusMin = 400
 
@@ -355,18 +367,32 @@ const sendElsewhere = Effect.fnUntraced(function*(
       : undefined
     if (mailbox !== undefined && mailbox !== uri) {
       return yield* deliverLocally?.(mailbox) ??
-        send(resources, { ...request, uri: mailbox }, time)
+        send(resources, sentTo(resources, request, mailbox), time)
     }
     const inbox = linked && targetOf(page, inboxIn(response.headers, body, url, uri))
     // A target that rejects every post also rejects one in another form.
     if (linked !== undefined && inbox !== undefined && !(inbox === uri && code === 405)) {
-      return yield* deliverLocally?.(inbox) ?? send(resources, { ...linked, uri: inbox }, time)
+      return yield* deliverLocally?.(inbox) ??
+        send(resources, sentTo(resources, linked, inbox), time)
     }
   } else if (_tag !== "PermanentFailure") return page
   // The 415 named no types: JSON-LD is the only other form.
   if (linked === undefined || acceptsLinked === false) return undefined
   return yield* send(resources, linked, time)
 })
+
+const originOf = ({ destinations }: OutboundResources, uri: string): string | undefined => {
+  const destination = destinations.get(uri)
+  return "problem" in destination ? undefined : destination.origin
+}
+
+/** The request to a discovered URI. Its observer has not chosen another origin than its own. */
+const sentTo = (resources: OutboundResources, request: HttpRequest, uri: string): HttpRequest => {
+  const { observer } = request
+  return observer === undefined || originOf(resources, uri) === originOf(resources, request.uri)
+    ? { ...request, uri }
+    : { ...request, uri, observer: { ...observer, answersOf: "public" } }
+}
 
 /** A discovered URI, unless it leads from https to http. */
 const targetOf = ({ url }: FinalResponse, uri: string | undefined): string | undefined =>

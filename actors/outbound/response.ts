@@ -113,7 +113,8 @@ const answerOf = (
   }
 }
 
-interface HopFacts {
+/** When a hop began and ended, and where. */
+export interface HopFacts {
   readonly beganAtMs: number
   readonly durationMs: number
   readonly isPublic: boolean
@@ -136,17 +137,36 @@ export const exchangeRecordOf = (
   return { ...record, code, ...answer }
 }
 
-/** The record of the target of a redirect, which has the time of the earlier hops, too. */
-export const afterRedirect = (earlier: ExchangeRecord, hop: ExchangeRecord): ExchangeRecord => ({
-  ...hop,
-  beganAtMs: earlier.beganAtMs,
-  // The clock may have been set back.
-  durationMs: Math.max(
-    earlier.durationMs,
-    hop.beganAtMs + hop.durationMs - earlier.beganAtMs
-  ),
-  redirects: (earlier.redirects ?? 0) + 1
+/** The same of a success, without what was exchanged. */
+export const briefRecordOf = (
+  { code }: Pick<ExchangeResponse, "code">,
+  { beganAtMs, durationMs }: HopFacts
+): ExchangeRecord => ({
+  beganAtMs,
+  durationMs: Math.round(durationMs),
+  requestHeaders: [],
+  code
 })
+
+const isRedirect = (code = 0): boolean => code >= 300 && code < 400
+
+/**
+ * The record of the target of a redirect, or of what was sent in another form or to a discovered
+ * target. It has the time of the earlier hops, too.
+ */
+export const afterHop = (earlier: ExchangeRecord, hop: ExchangeRecord): ExchangeRecord => {
+  const redirects = (earlier.redirects ?? 0) + (isRedirect(earlier.code) ? 1 : 0)
+  return {
+    ...hop,
+    beganAtMs: earlier.beganAtMs,
+    // The clock may have been set back.
+    durationMs: Math.max(
+      earlier.durationMs ?? 0,
+      hop.beganAtMs + (hop.durationMs ?? 0) - earlier.beganAtMs
+    ),
+    ...redirects === 0 ? {} : { redirects }
+  }
+}
 
 const retryableCodes = [408, 425, 429]
 

@@ -3,13 +3,12 @@
  * does not write all of them again; the state has their numbers. An attempt is appended by the
  * decision on its result. The end of the registration removes all of them.
  */
-import { type Clock, Effect, Option, Schema } from "effect"
+import { type Clock, Effect, Schema } from "effect"
 import { type Decision, type DecisionContext, type Variant } from "../../runtime/index.ts"
-import { attemptCharsMax, attemptsKeptCharsMax, attemptsKeptMax,
-  successTextCharsMax } from "../limits.ts"
-import { type DeliveryOutcome, type ExchangeObserver, ExchangeRecord,
-  retryAfterMaxMs } from "../outbound/index.ts"
-import { Count } from "../schemas.ts"
+import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts, nextAttempt,
+  withText } from "../attempts/index.ts"
+import { attemptsKeptCharsMax, attemptsKeptMax, successTextCharsMax } from "../limits.ts"
+import type { DeliveryOutcome, ExchangeObserver, ExchangeRecord } from "../outbound/index.ts"
 import type { Callee, RegistrationAction, RegistrationReply,
   RegistrationState } from "./protocol.ts"
 
@@ -28,26 +27,13 @@ export type AttemptFollowUp =
 
 type AttemptKind = "push" | "verification"
 
-/** One attempt. A newer version may have stored words that this one does not know. */
-export const RegistrationAttempt = Schema.Struct({
-  /** {@link AttemptKind} */
-  kind: Schema.String,
-  exchange: ExchangeRecord,
-  /** Why it has failed; left out if it has succeeded. */
-  problem: Schema.optionalKey(Schema.String),
-  /** {@link AttemptFollowUp} */
-  follows: Schema.String,
-  /** When the next attempt was due then; left out without one. */
-  nextAtMs: Schema.optionalKey(Count)
-})
+/** One attempt: its kind is an {@link AttemptKind}, and what follows {@link AttemptFollowUp}. */
+const RegistrationAttempt = Schema.Struct({ kind: Schema.String, ...attemptFields })
 
 export type RegistrationAttempt = typeof RegistrationAttempt.Type
 
-const decodeOption = Schema.decodeOption(Schema.fromJsonString(RegistrationAttempt))
-
 /** The attempt in a log item; undefined if a newer version has stored what this one cannot read. */
-export const decodeAttempt = (item: string): RegistrationAttempt | undefined =>
-  Option.getOrUndefined(decodeOption(item))
+export const decodeAttempt = attemptDecoder(RegistrationAttempt)
 
 /**
  * Whose answers are kept: those of every address if the owner of the mailbox chose the callback.
@@ -106,26 +92,7 @@ const followUpOf = (
   if (kind === "push" && status === "suspended") return { follows: "suspended" }
   const dueAtMs = kind === "push" ? nextAtMs : intent?.nextAtMs
   if (dueAtMs === undefined) return { follows: "given-up" }
-  const { retryAfterMs } = outcome._tag === "RetryableFailure" ? outcome : {}
-  const isAsked = retryAfterMs !== undefined &&
-    dueAtMs === nowMs + Math.min(retryAfterMs, retryAfterMaxMs)
-  return { follows: isAsked ? "retry-after" : "schedule", nextAtMs: dueAtMs }
-}
-
-/** The exchange with at most so many characters of the answer's text. */
-const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRecord => {
-  const { answer } = exchange
-  if (answer?.text === undefined || answer.text.length <= charsMax) return exchange
-  // The cut may not leave half of a character.
-  const text = answer.text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "")
-  return { ...exchange, answer: { ...answer, text, isCut: true } }
-}
-
-const encodeAttempt = (attempt: RegistrationAttempt): string => {
-  const text = JSON.stringify(attempt)
-  if (text.length <= attemptCharsMax) return text
-  // Control characters take six characters each in JSON.
-  return JSON.stringify({ ...attempt, exchange: withText(attempt.exchange, 0) })
+  return nextAttempt(outcome, dueAtMs, nowMs)
 }
 
 /** The decision on a result, which also appends the attempt and removes the oldest ones. */
@@ -140,21 +107,19 @@ const withAttempt = (
   if (exchange === undefined || outcome._tag === "Deferred" || !durable) return decision
   if (state?._tag !== "Registered") return decision
   const isDone = outcome._tag === "Delivered"
-  const item = encodeAttempt({
+  const attempt: RegistrationAttempt = {
     kind,
     exchange: isDone ? withText(exchange, successTextCharsMax) : exchange,
     ...isDone ? {} : { problem: outcome.problem },
     ...followUpOf(kind, outcome, state, nowMs)
-  })
+  }
+  const item = encodeAttempt(attempt)
   const { attemptLog = { first: head + 1, chars: [] } } = state
   const chars = [...attemptLog.chars, item.length]
-  let { first } = attemptLog
-  let total = chars.reduce((sum, one) => sum + one, 0)
-  const removed: Array<number> = []
-  while (chars.length > attemptsKeptMax || total > attemptsKeptCharsMax) {
-    total -= chars.shift() ?? total
-    removed.push(first++)
-  }
+  const bounds = { countMax: attemptsKeptMax, charsMax: attemptsKeptCharsMax }
+  const removed = chars.splice(0, excessAttempts(chars, bounds))
+    .map((_, at) => attemptLog.first + at)
+  const first = attemptLog.first + removed.length
   decision.append(item).become({ ...state, attemptLog: { first, chars } })
   return removed.length === 0 ? decision : decision.removeItems(...removed)
 }

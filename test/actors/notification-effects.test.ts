@@ -8,7 +8,7 @@ import { MemoryBudget, RelayResources } from "../../actors/notification/relay-re
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { type AttemptAction, makeAttempt } from "../../actors/notification/relay.ts"
 import { StatusHints } from "../../actors/notification/status-hints.ts"
-import type { Outbound } from "../../actors/outbound/protocol.ts"
+import type { ExchangeRecord, Outbound } from "../../actors/outbound/protocol.ts"
 import { address, type Peers, type RecordChange, StorageUnavailable,
   ValueTooLarge } from "../../runtime/index.ts"
 import { noDependencies } from "./dependencies.ts"
@@ -152,6 +152,61 @@ describe("an attempt", () => {
     }
   })
 
+  it("keeps what was exchanged of a failure, and only its time if it is made again", async () => {
+    const exchange: ExchangeRecord = {
+      beganAtMs: 7,
+      durationMs: 8,
+      requestHeaders: [["content-type", "text/xml+rss"]],
+      code: 404,
+      answer: { headers: [["x-id", "1"]], bytes: 2, text: "no" }
+    }
+    const bounds: Array<unknown> = []
+    const failing: Outbound = {
+      ...outbound,
+      post: ({ observer }) =>
+        Effect.sync(() => {
+          const { record, ...bound } = observer ?? {}
+          bounds.push(bound)
+          record?.(exchange)
+          return { _tag: "PermanentFailure", code: 404, problem: "answered 404" }
+        })
+    }
+    const resources = new RelayResources()
+    const peers: Peers = { ask: () => away, read: stored }
+    const relays = { ...deps, outbound: failing, links, random: () => 0.5 }
+    const make = () =>
+      Effect.runPromise(makeAttempt(relays, resources, self, peers, attempt(elsewhere)))
+    expect(await make()).toEqual({
+      ...attempted("PermanentFailure"),
+      outcome: expect.anything(),
+      exchange
+    })
+    expect(bounds).toEqual([{ answersOf: "allowed", isBriefOnSuccess: true }])
+    const { answer: _, ...brief } = exchange
+    expect(await make()).toMatchObject({ exchange: { ...brief, requestHeaders: [] } })
+    expect(bounds).toHaveLength(1)
+  })
+
+  it("within the service has no headers, and as a follow-up no duration", async () => {
+    const peers: Peers = {
+      read: stored,
+      ask: () => Effect.succeed({ _tag: "Refused", reason: "Full" })
+    }
+    const to = links.mailbox("bob")
+    const plain = await run(attempt(to), peers)
+    const exchange = {
+      beganAtMs: expect.any(Number),
+      durationMs: expect.any(Number),
+      requestHeaders: [],
+      code: 507
+    }
+    expect(plain).toMatchObject({ isLocal: true })
+    expect(plain).toHaveProperty("exchange", exchange)
+    const followUp = { edition: 1, item: 1, isWithdrawal: false, isKnown: false, earlierItem: 1 }
+    const { durationMs: _, ...hidden } = exchange
+    expect(await run({ ...attempt(to), followUp }, peers)).toHaveProperty("exchange", hidden)
+  })
+
   it("is not made again while it runs, or when its outcome is known", async () => {
     const resources = new RelayResources()
     const peers: Peers = { ask: () => away, read: stored }
@@ -201,11 +256,12 @@ describe("an attempt", () => {
       const message = await run({ ...attempt(links.mailbox("bob")), mayReport }, peers)
       return [message, asked.includes("account")]
     }
-    const gone = { ...attempted("PermanentFailure"), outcome: expect.anything() }
+    const local = { outcome: expect.anything(), exchange: expect.anything(), isLocal: true }
+    const gone = { ...attempted("PermanentFailure"), ...local }
     expect(await made(peersOf("box", true), true)).toEqual([{ ...gone, mayReport: true }, true])
     expect(await made(peersOf(undefined, true), true)).toEqual([gone, true])
     expect(await made(peersOf("box", true), false)).toEqual([gone, false])
-    const delivered = { ...attempted("Delivered"), outcome: expect.anything() }
+    const delivered = { ...attempted("Delivered"), ...local }
     expect(await made(peersOf("box", false), true)).toEqual([delivered, false])
   })
 

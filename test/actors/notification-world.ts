@@ -4,8 +4,9 @@
  */
 import { expect } from "vitest"
 import { failureReportsFormat, type ReportFailure } from "../../actors/failure-reports/report.ts"
-import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs,
-  followUpsMax } from "../../actors/limits.ts"
+import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs, followUpsMax,
+  recipientAttemptsKeptMax, recordedHeaderCharsMax, relayAttemptsKeptCharsMax,
+  relayAttemptsKeptMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
@@ -138,8 +139,25 @@ export class World {
       const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs)
       expect(model.timerAtMs).toBeLessThanOrEqual(dueMs)
     }
+    this.checkAttempts(queued)
     this.checks += 1
     if (this.checks % Math.ceil(queued.recipients.length / 8) === 0) this.checkStored()
+  }
+
+  /** The attempts that are listed are in the log, within their bounds, and no others are. */
+  private checkAttempts({ attemptLog = [], followUps = [], listed }: Queued): void {
+    const { log } = this.model
+    const counts = new Map<number, number>()
+    let chars = 0
+    for (const [, recipient, length] of attemptLog) {
+      counts.set(recipient, (counts.get(recipient) ?? 0) + 1)
+      chars += length
+    }
+    expect(attemptLog.length).toBeLessThanOrEqual(relayAttemptsKeptMax)
+    expect(chars).toBeLessThanOrEqual(relayAttemptsKeptCharsMax)
+    expect(Math.max(0, ...counts.values())).toBeLessThanOrEqual(recipientAttemptsKeptMax)
+    expect(attemptLog.every(([n, , length]) => log.get(n)?.length === length)).toBe(true)
+    if (listed === undefined) expect(log.size).toBe(1 + followUps.length + attemptLog.length)
   }
 
   /** The record and the log tell all that is in memory, but what is volatile. */
@@ -166,6 +184,11 @@ export class World {
       outcome,
       ...attempt.followUp === undefined ? {} : { edition },
       ...attempt.mayReport === true ? { mayReport: true } : {},
+      exchange: {
+        beganAtMs: this.nowMs,
+        durationMs: 20,
+        requestHeaders: [["user-agent", "x".repeat(recordedHeaderCharsMax)]]
+      },
       random
     }
     const expected = this.expected[recipient]

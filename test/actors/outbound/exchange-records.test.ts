@@ -126,6 +126,54 @@ describe("an attempt that is observed", () => {
     ])
   })
 
+  it("is brief of a success, and whole of a failure, if its observer wants that", async () => {
+    const brief = { answersOf: "allowed", isBriefOnSuccess: true } as const
+    const recordsAt = async (uri: string) => {
+      const records: Array<ExchangeRecord> = []
+      const observer = { ...brief, record: (record: ExchangeRecord) => void records.push(record) }
+      await recordsOf(uri, { observer })
+      return records
+    }
+    const fine = await answering(202, { "x-id": "1" }, "thank you")
+    const turned = await answering(307, { location: fine.uri }, "there")
+    expect(await recordsAt(turned.uri)).toMatchObject([
+      { code: 307, answer: { text: "there" } },
+      { code: 202, requestHeaders: [], redirects: 1 }
+    ])
+    const [success] = await recordsAt(fine.uri)
+    expect(success).toEqual({
+      beganAtMs: 5_000,
+      durationMs: expect.any(Number),
+      requestHeaders: [],
+      code: 202
+    })
+    const failing = await answering(500, {}, "no")
+    expect(await recordsAt(failing.uri)).toMatchObject([{ code: 500, answer: { text: "no" } }])
+  })
+
+  it("has no answer of a mailbox at another origin that a page has named", async () => {
+    const inside = await answering(500, {}, "the operator's own")
+    const page = await receiver((request, response) => {
+      if (request.method === "POST") response.writeHead(405).end("no post")
+      else response.writeHead(200, { Link: `<${inside.uri}>; rel=mailbox` }).end()
+    })
+    const records = await recordsOf(page.uri, { discovers: true })
+    expect(records.map(({ answer, code, redirects }) => [code, answer?.text, redirects])).toEqual([
+      [405, "no post", undefined],
+      [500, undefined, undefined]
+    ])
+    const same = await receiver((request, response) => {
+      if (request.method !== "POST") {
+        response.writeHead(200, { Link: "</box>; rel=mailbox" }).end()
+      } else response.writeHead(request.url === "/box" ? 500 : 405).end("mine")
+    })
+    const own = await recordsOf(same.uri, { discovers: true })
+    expect(own.map(({ answer, code }) => [code, answer?.text])).toEqual([[405, "mine"], [
+      500,
+      "mine"
+    ]])
+  })
+
   it("ends no later for a body that never ends", async () => {
     const at = await speaking((socket) => {
       socket.once("data", () => socket.write("HTTP/1.1 500 No\r\nContent-Length: 99\r\n\r\nslow"))

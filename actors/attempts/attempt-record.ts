@@ -1,0 +1,75 @@
+/** What a log keeps of one attempt, and how many attempts it keeps. Pure. */
+import { Option, Schema } from "effect"
+import { attemptCharsMax } from "../limits.ts"
+import { type DeliveryOutcome, ExchangeRecord, retryAfterMaxMs } from "../outbound/index.ts"
+import { Count } from "../schemas.ts"
+
+/** The fields of every attempt. A newer version may have stored words that this one lacks. */
+export const attemptFields = {
+  exchange: ExchangeRecord,
+  /** Why it has failed; left out if it has succeeded. */
+  problem: Schema.optionalKey(Schema.String),
+  /** What follows the attempt, and why: a word of its kind of actor. */
+  follows: Schema.String,
+  /** When the next attempt was due then; left out without one. */
+  nextAtMs: Schema.optionalKey(Count)
+}
+
+/** One attempt. */
+export const AttemptRecord = Schema.Struct(attemptFields)
+
+export type AttemptRecord = typeof AttemptRecord.Type
+
+/** Decodes log items; undefined for one that a newer version has stored and this cannot read. */
+export const attemptDecoder = <Attempt>(
+  schema: Schema.Codec<Attempt, unknown>
+): (item: string) => Attempt | undefined => {
+  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
+  return (item) => Option.getOrUndefined(decode(item))
+}
+
+/** The exchange with at most so many characters of the answer's text. */
+export const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRecord => {
+  const { answer } = exchange
+  if (answer?.text === undefined || answer.text.length <= charsMax) return exchange
+  // The cut may not leave half of a character.
+  const text = answer.text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "")
+  return { ...exchange, answer: { ...answer, text, isCut: true } }
+}
+
+/** The log item of an attempt. */
+export const encodeAttempt = (attempt: AttemptRecord): string => {
+  const text = JSON.stringify(attempt)
+  if (text.length <= attemptCharsMax) return text
+  // Control characters take six characters each in JSON.
+  return JSON.stringify({ ...attempt, exchange: withText(attempt.exchange, 0) })
+}
+
+/** Why the next attempt is due when it is: by the retry schedule, or by Retry-After. */
+export const nextAttempt = (
+  outcome: DeliveryOutcome,
+  nextAtMs: number,
+  nowMs: number
+): { readonly follows: "schedule" | "retry-after"; readonly nextAtMs: number } => {
+  const { retryAfterMs } = outcome._tag === "RetryableFailure" ? outcome : {}
+  const isAsked = retryAfterMs !== undefined &&
+    nextAtMs === nowMs + Math.min(retryAfterMs, retryAfterMaxMs)
+  return { follows: isAsked ? "retry-after" : "schedule", nextAtMs }
+}
+
+/** How many attempts a log keeps, and how many characters of them in all. */
+interface AttemptBounds {
+  readonly countMax: number
+  readonly charsMax: number
+}
+
+/** How many of the oldest attempts exceed the bounds; `chars` are their lengths, oldest first. */
+export const excessAttempts = (
+  chars: ReadonlyArray<number>,
+  { charsMax, countMax }: AttemptBounds
+): number => {
+  let total = chars.reduce((sum, one) => sum + one, 0)
+  let excess = 0
+  while (chars.length - excess > countMax || total > charsMax) total -= chars[excess++] ?? total
+  return excess
+}
