@@ -4,6 +4,7 @@
  */
 export type { AccountRemoval, AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount,
   ListedToken, NodeStatus, TokenOptions } from "./administration.ts"
+export type { RecordedAttempt, RecordedHeader } from "./attempts/index.ts"
 export type { AuditCheck, AuditFilter, AuditLog, AuditPoint, RecordedOperation } from "./audit.ts"
 export type { Cabinet, CabinetContents, CabinetMailboxState, CabinetPage,
   Filed } from "./cabinets.ts"
@@ -13,12 +14,12 @@ export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets, MailboxSettin
   ReadOptions } from "./mailbox.ts"
 export type { CachedCopy, Connection, InlineContent, Notification, NotificationInput,
   ReceivedNotification, Watch, Watching } from "./notifications.ts"
-export type { NotificationProgress, Outgoing, ProgressSummary, Recipient, RecipientStatus,
-  Replacement, Sending, SendOptions, Sent, SentNotification, SentStatus,
-  Waiting } from "./outgoing.ts"
+export type { NotificationProgress, Outgoing, ProgressSummary, Recipient, RecipientAttempt,
+  RecipientAttempts, RecipientStatus, Replacement, Sending, SendOptions, Sent, SentNotification,
+  SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
   QueryCondition, Quote, TableQuery } from "./queries.ts"
-export type { CallbackAttempt, NewRegistration, RecordedHeader, Registration, RegistrationInfo,
+export type { CallbackAttempt, NewRegistration, Registration, RegistrationInfo,
   RegistrationTest } from "./registration.ts"
 export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
 export { Conflict, ConnectionError, type CursorListingOptions, type Fetch, Forbidden, Gone,

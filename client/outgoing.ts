@@ -1,4 +1,5 @@
 /** The outgoing mailbox (protocol §1.3): sending, and the progress for each recipient. */
+import { type RecordedAttempt, recordedAttemptOf } from "./attempts/index.ts"
 import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
 import { backoffMs, ConnectionError, type DocumentResponse, type HttpTransport, type JsonObject,
@@ -54,6 +55,26 @@ export interface ProgressSummary {
   readonly counts: Readonly<Partial<Record<RecipientStatus, number>>>
 }
 
+/**
+ * One attempt at a recipient. What follows may also be `follow-up` (what has replaced or withdrawn
+ * the notification), `permanent` (another attempt would not help) or `given-up`. Headers and answer
+ * are those of a failure.
+ */
+export interface RecipientAttempt extends RecordedAttempt {
+  /** The URI of the recipient. */
+  readonly recipient: string
+  /** Of the attempts there, from 1. */
+  readonly number: number
+}
+
+/** The attempts of a notification. */
+export interface RecipientAttempts {
+  /** The newest first. */
+  readonly attempts: ReadonlyArray<RecipientAttempt>
+  /** How many more were made, which the service has not kept. */
+  readonly dropped: number
+}
+
 /** What replaces a notification; its recipients stay the same. */
 export interface Replacement extends NotificationInput {
   /** Whether recipients receive the URI of the outgoing mailbox. */
@@ -96,6 +117,12 @@ const recipientOf = (document: JsonObject): Recipient => ({
   problem: optionalText(document, "problem")
 })
 
+const attemptOf = (document: JsonObject): RecipientAttempt => ({
+  recipient: textOf(document, "recipient"),
+  number: numberOf(document, "number"),
+  ...recordedAttemptOf(document)
+})
+
 const progressOf = ({ document, headers }: DocumentResponse): NotificationProgress => ({
   href: textOf(document, "href"),
   time: textOf(document, "time"),
@@ -134,6 +161,15 @@ export class SentNotification extends RemoteResource {
 
   async recipients(signal?: AbortSignal): Promise<ReadonlyArray<Recipient>> {
     return (await this.status(signal)).recipients
+  }
+
+  /** What was sent last to its recipients, and what they have answered. */
+  async attempts(signal?: AbortSignal): Promise<RecipientAttempts> {
+    const document = await this.transport.get(`${this.href}/attempts`, signal)
+    return {
+      attempts: listOf(document, "attempt").map(attemptOf),
+      dropped: optionalNumber(document, "dropped") ?? 0
+    }
   }
 
   /** Its progress in numbers, without the recipients; undefined when it no longer exists. */

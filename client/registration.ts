@@ -1,7 +1,8 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
+import { type RecordedAttempt, recordedAttemptOf } from "./attempts/index.ts"
 import { pollIntervalMs } from "./limits.ts"
-import { type JsonObject, listOf, numberOf, optionalNumber, optionalObject, optionalText,
-  RemoteResource, textOf, unexpected } from "./transport/index.ts"
+import { type JsonObject, listOf, numberOf, optionalNumber, optionalText, RemoteResource, textOf,
+  unexpected } from "./transport/index.ts"
 
 /** The state of a registration. */
 export interface RegistrationInfo {
@@ -61,69 +62,21 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   test: listOf(document, "test").map(testOf)[0]
 })
 
-/** The name of a header in lower case, and its value. */
-export type RecordedHeader = readonly [name: string, value: string]
-
-/** One attempt to push to a callback, or to verify it. */
-export interface CallbackAttempt {
+/**
+ * One attempt to push to a callback, or to verify it. What follows may also be `suspended` or
+ * `given-up`.
+ */
+export interface CallbackAttempt extends RecordedAttempt {
+  /** `push` or `verification`. */
   readonly kind: string
-  readonly at: string
-  /** Of the whole attempt, with its redirects. */
   readonly durationMs: number
-  /** How many redirects were followed; the rest is of the last request. */
-  readonly redirects: number
-  /** Status code; undefined without an answer. */
-  readonly code: number | undefined
-  /** Undefined if the attempt has succeeded. */
-  readonly problem: string | undefined
-  /**
-   * What follows: `done`, `schedule`, `retry-after` (the receiver has asked for the time),
-   * `suspended` or `given-up`.
-   */
-  readonly follows: string
-  readonly next: string | undefined
-  /** Empty if nothing was sent. */
-  readonly requestHeaders: ReadonlyArray<RecordedHeader>
-  /** Undefined without an answer, or if its address is not public and the reader is no admin. */
-  readonly answer: {
-    readonly headers: ReadonlyArray<RecordedHeader>
-    /** Of the body, as far as the service has read it. */
-    readonly bytes: number
-    /** The first 4 KiB of the body; undefined if they are not text. It is untrusted. */
-    readonly text: string | undefined
-    readonly isCut: boolean
-  } | undefined
 }
 
-const headersOf = (part: JsonObject): ReadonlyArray<RecordedHeader> =>
-  listOf(part, "header").map((header) => [
-    textOf(header, "name"),
-    optionalText(header, "text") ?? ""
-  ])
-
-const answerOf = (part: JsonObject): NonNullable<CallbackAttempt["answer"]> => ({
-  headers: headersOf(part),
-  bytes: numberOf(part, "bytes"),
-  text: optionalText(part, "body"),
-  isCut: optionalText(part, "cut") === "true"
+const attemptOf = (document: JsonObject): CallbackAttempt => ({
+  kind: textOf(document, "kind"),
+  ...recordedAttemptOf(document),
+  durationMs: numberOf(document, "duration")
 })
-
-const attemptOf = (document: JsonObject): CallbackAttempt => {
-  const answer = optionalObject(document, "answer")
-  const request = optionalObject(document, "request")
-  return {
-    kind: textOf(document, "kind"),
-    at: textOf(document, "at"),
-    durationMs: numberOf(document, "duration"),
-    redirects: optionalNumber(document, "redirects") ?? 0,
-    code: optionalNumber(document, "code"),
-    problem: optionalText(document, "problem"),
-    follows: textOf(document, "follows"),
-    next: optionalText(document, "next"),
-    requestHeaders: request === undefined ? [] : headersOf(request),
-    answer: answer && answerOf(answer)
-  }
-}
 
 /** A registration, by its URI. No push starts after its deletion. */
 export class Registration extends RemoteResource {

@@ -50,9 +50,10 @@ interface Answer {
 }
 
 /** What is remembered of an exchange in case that its outcome was not stored. */
-const withoutContent = (
-  { answer: _, requestHeaders: __, ...exchange }: ExchangeRecord
-): ExchangeRecord => ({ ...exchange, requestHeaders: [] })
+const withoutContent = (whole: ExchangeRecord): ExchangeRecord => {
+  const { answer: _, ...exchange } = whole
+  return { ...exchange, requestHeaders: [] }
+}
 
 /** Why an attempt has sent no request. */
 type NotSent = "obsolete" | "unavailable" | "unnamed" | "unopened"

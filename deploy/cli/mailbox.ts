@@ -7,11 +7,11 @@ import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { parseUrl } from "../../actors/index.ts"
-import { type CallbackAttempt, type Client, type Mailbox, type Notification, pathOf,
-  type RecordedHeader, type Registration, type RegistrationInfo,
-  type RegistrationTest } from "../../client/index.ts"
+import { type Client, type Mailbox, type Notification, pathOf, type Registration,
+  type RegistrationInfo, type RegistrationTest } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
+import { printAttempts } from "./attempts/index.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
 import { call, locateService, mailboxUri, type ServiceLocation,
@@ -342,40 +342,6 @@ const printRegistration = (info: RegistrationInfo, json: boolean): Effect.Effect
     ? printJson(registrationDocument(info))
     : Console.log(table([heading, registrationCells(info)]))
 
-const headerLines = (sign: string, headers: ReadonlyArray<RecordedHeader>) =>
-  headers.map(([name, value]) => `  ${sign} ${plain(`${name}: ${value}`)}`)
-
-/** An attempt: its result, what was sent (`>`), what was answered (`<`), and the body (`|`). */
-const attemptLines = (attempt: CallbackAttempt): ReadonlyArray<string> => {
-  const { answer, at, code, durationMs, follows, kind, next, problem, redirects, requestHeaders } =
-    attempt
-  const result = [
-    code ?? "no answer",
-    problem ?? [],
-    `${durationMs} ms`,
-    redirects === 0 ? [] : `after ${redirects} ${redirects === 1 ? "redirect" : "redirects"}`
-  ].flat().join(", ")
-  const then = follows === "done" ? "" : `; next: ${next ?? "none"} (${follows})`
-  const isHidden = code !== undefined && answer === undefined
-  return [
-    plain(`${at} ${kind}: ${result}${then}`),
-    ...headerLines(">", requestHeaders),
-    ...isHidden ? ["  The answer is not shown: its address is not public."] : [],
-    ...headerLines("<", answer?.headers ?? []),
-    ...(answer?.text ?? "").split("\n").flatMap((line) =>
-      line.trim() === "" ? [] : [`  | ${plain(line)}`]
-    )
-  ]
-}
-
-const printAttempts = (attempts: ReadonlyArray<CallbackAttempt>, json: boolean) =>
-  Effect.gen(function*() {
-    if (json) {
-      for (const attempt of attempts) yield* Console.log(jsonText(attempt))
-    } else if (attempts.length === 0) yield* Console.error("There was no attempt yet.")
-    else yield* Console.log(attempts.flatMap(attemptLines).join("\n"))
-  })
-
 /** What came of a test event; the command fails if it was not delivered. */
 const printTest = (
   test: RegistrationTest,
@@ -497,7 +463,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "attempts",
       "Show what was sent last to the callback, and what it has answered",
       (registration) => registration.attempts(),
-      printAttempts
+      (attempts, json) => printAttempts(attempts, json, ({ kind }) => kind)
     ),
     registrationCommand(
       "pause",

@@ -6,6 +6,7 @@ import { type Client, type NotificationProgress, pathOf, ProblemError, type Publ
   type Recipient, type Sent, type SentStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
+import { printAttempts } from "./attempts/index.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
@@ -270,6 +271,23 @@ const show = Command.make(
   })
 ).pipe(Command.withDescription("Show the progress of a notification for each recipient"))
 
+const attempts = Command.make(
+  "attempts",
+  { which },
+  Effect.fnUntraced(function*({ which }) {
+    const { json, path, service } = yield* locateNotification(which)
+    const shown = yield* call(service, ({ outgoing }) => outgoing.sent(path).attempts())
+    yield* printAttempts(
+      shown.attempts,
+      json,
+      ({ number, recipient }) => `attempt ${number} at ${recipient}`
+    )
+    if (shown.dropped > 0) {
+      yield* Console.error(`${plural(shown.dropped, "earlier attempt")} not kept.`)
+    }
+  })
+).pipe(Command.withDescription("Show what was sent last to its recipients, and what they answered"))
+
 const retry = Command.make(
   "retry",
   { which: which.pipe(Argument.optional), since: sinceFlag },
@@ -394,5 +412,5 @@ export const outboxCommand = outbox.pipe(
   Command.withDescription(
     "List what was sent, or show, retry, replace, withdraw and delete a notification"
   ),
-  Command.withSubcommands([show, retry, replace, withdraw, remove])
+  Command.withSubcommands([show, attempts, retry, replace, withdraw, remove])
 )

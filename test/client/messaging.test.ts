@@ -146,6 +146,14 @@ it("sends, waits until all recipients have ended, retries and deletes", async ()
     { href: missing, status: "failed", code: 404, problem: expect.any(String) }
   ])
   expect(seen.at(-1)).toBe("failed")
+  const { attempts, dropped } = await sent.attempts()
+  expect(dropped).toBe(0)
+  const bare = { number: 1, durationMs: expect.any(Number), requestHeaders: [], answer: undefined }
+  expect(attempts).toHaveLength(2)
+  expect(attempts).toEqual(expect.arrayContaining([
+    expect.objectContaining({ ...bare, recipient: href, code: 202, follows: "done" }),
+    expect.objectContaining({ ...bare, recipient: missing, code: 404, follows: "permanent" })
+  ]))
   expect((await mailbox.read()).notifications)
     .toMatchObject([{ description: "To both", from: `${url}/outgoing/admin` }])
   await admin.openMailbox({ name: "comes-later" })

@@ -65,6 +65,21 @@ describe("restante outbox", () => {
     expect(stdout).toMatch(/^success +1 /m)
   })
 
+  it("shows the attempts of one, with what was sent and what was answered", async () => {
+    const { status, stdout } = await restante(["outbox", "attempts", lost])
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^\S+Z attempt 1 at http:\S+\/404-1\/lost: 404, answered 404, \d+ ms; /m)
+    expect(stdout).toMatch(/ ms; next: none \(permanent\)\n {2}> accept: /)
+    expect(stdout).toMatch(/^ {2}< location: \/stored$/m)
+    expect(stdout).toMatch(/^\S+Z attempt 1 at http:\S+\/fine: 20\d, \d+ ms$/m)
+    const listed = await restante(["outbox", "attempts", idOf(lost), "--json"])
+    const attempts = listed.stdout.trim().split("\n").map((line) => JSON.parse(line))
+    expect(attempts.map(({ code, number }) => [code, number])).toEqual(
+      expect.arrayContaining([[404, 1]])
+    )
+    expect(attempts).toHaveLength(2)
+  })
+
   it("retries one, and shows its progress to the end", async () => {
     expect((await restante(["outbox", "retry", lost])).status).toBe(0)
     const result = await restante(["outbox", "show", lost, "--watch"])

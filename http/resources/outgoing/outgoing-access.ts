@@ -81,6 +81,15 @@ export interface OutgoingNotificationRef {
   readonly href: string
 }
 
+/** The attempts at the recipients of a notification. */
+export const attemptsPath = (path: string): string => `${path}/attempts`
+
+export const attemptsHref = ({ href }: Pick<OutgoingNotificationRef, "href">): string =>
+  `${href}/attempts`
+
+/** The id of the entry with the last attempt at a recipient, on the page of the attempts. */
+export const recipientAnchor = (at: number): string => `recipient-${at + 1}`
+
 export const outgoingRefNamed = (
   service: Service,
   ref: OutgoingRef,
@@ -93,6 +102,12 @@ export const outgoingRefNamed = (
   href: absoluteUri(service, notificationPath(ref.account, id))
 })
 
+/** What a status may have beside the recipients. */
+export interface StatusParts {
+  /** The numbers of the log items that are attempts. */
+  readonly attempts?: boolean
+}
+
 /**
  * The status of a notification with all recipients, or the refusal of its actor. The recipients are
  * read in parts. The version is that of the first part: a later change makes it outdated.
@@ -100,13 +115,14 @@ export const outgoingRefNamed = (
 export const describeAs = Effect.fnUntraced(function*(
   service: Service,
   to: Address,
-  caller: AuthenticatedAccount
+  caller: AuthenticatedAccount,
+  parts: StatusParts = {}
 ): Effect.fn.Return<NotificationView | Refusal, HandlerFailure> {
   const describe = (from: number) => {
     const message: NotificationMessage = {
       _tag: "Describe",
       caller: callerOf(caller),
-      ...from > 0 ? { from } : {}
+      ...from > 0 ? { from } : parts
     }
     return describeActor<NotificationView>(service, to, message)
   }
@@ -137,9 +153,10 @@ export const summarizeAs = (
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(
   service: Service,
-  { caller, to }: OutgoingNotificationRef
+  { caller, to }: OutgoingNotificationRef,
+  parts: StatusParts = {}
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
-  const view = yield* describeAs(service, to, caller)
+  const view = yield* describeAs(service, to, caller, parts)
   if (!isRefusal(view)) return view
   return yield* view.reason === "Forbidden" ? httpError("not-found") : refusalError(view)
 })
@@ -147,7 +164,8 @@ export const describeOutgoing = Effect.fnUntraced(function*(
 /** The notification of the path, and its status; 404, or 410 when it is removed. */
 export const outgoingNotificationOf = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  parts: StatusParts = {}
 ): Effect.fn.Return<
   { readonly outgoing: OutgoingNotificationRef; readonly view: NotificationView },
   HandlerFailure
@@ -155,7 +173,7 @@ export const outgoingNotificationOf = Effect.fnUntraced(function*(
   const ref = yield* outgoingRefOf(service, call)
   const id = yield* actorIdOf(call, "notification")
   const outgoing = outgoingRefNamed(service, ref, id)
-  const view = yield* describeOutgoing(service, outgoing)
+  const view = yield* describeOutgoing(service, outgoing, parts)
   if (view.account !== ref.account) return yield* httpError("not-found")
   return { outgoing, view }
 })

@@ -1,15 +1,17 @@
 /** The operations of outgoing mailboxes (A5 to A8). */
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
-  pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, someOf, text, uri,
-  viewResponse, webUri } from "../../formats/openapi/index.ts"
+  pagingParameters, ref, type RequestBodyDescription, rootElement, seeOtherResponse, someOf, text,
+  uri, viewResponse, webUri } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
+import { attemptSchema } from "../attempts/index.ts"
 import { postReplacement, postWithdrawal } from "./follow-ups.ts"
 import { mailboxPath, notificationPath } from "./outgoing-access.ts"
 import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
 import { composeForm, replacementForm, retrySpanForm } from "./outgoing-views.ts"
+import { getRelayAttempts } from "./relay-attempts.ts"
 import { postOutgoing } from "./submission.ts"
 
 const status = oneOf("sent", "waiting", "failed")
@@ -68,6 +70,19 @@ export const outgoingResource: ResourceDefinition = {
       withdrawn: attribute({ ...dateTime, description: "When it was withdrawn." }),
       recipient: list(recipient)
     }, ["href", "time", "status", "recipient"]),
+    RelayAttempt: attemptSchema(
+      {
+        recipient: attribute({ ...text, description: "The URI of the recipient." }),
+        number: attribute({ ...digits, description: "Of the attempts there, from 1." })
+      },
+      ["done", "schedule", "retry-after", "follow-up", "permanent", "given-up"],
+      ["recipient", "number"]
+    ),
+    RelayAttempts: rootElement("attempts", {
+      ...attributes({ href: uri }),
+      dropped: attribute({ ...digits, description: "Attempts that are not kept, if any." }),
+      attempt: list(ref("RelayAttempt"))
+    }, ["href", "attempt"]),
     OutgoingListing: rootElement("notifications", {
       ...attributes({ href: uri }),
       notification: list(
@@ -173,6 +188,14 @@ export const outgoingResource: ResourceDefinition = {
           eventContent("An event `status` for each change, its data the document as XML.")
         )
       }
+    },
+    "GET /outgoing/{account}/{notification}/attempts": {
+      handle: getRelayAttempts,
+      id: "listOutgoingAttempts",
+      summary: "Lists what was sent last to the recipients, and what they have answered",
+      needs: "role",
+      scopes: ["send", "read"],
+      responses: { 200: viewResponse("RelayAttempts", "The attempts, the newest first") }
     },
     "POST /outgoing/{account}/{notification}": {
       handle: postOutgoingForm,

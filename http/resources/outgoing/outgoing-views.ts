@@ -8,8 +8,8 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { notificationControls } from "../mailboxes/index.ts"
-import { mailboxPath, notificationPath, type OutgoingNotificationRef,
-  type OutgoingRef } from "./outgoing-access.ts"
+import { attemptsHref, attemptsPath, mailboxPath, notificationPath, type OutgoingNotificationRef,
+  type OutgoingRef, recipientAnchor } from "./outgoing-access.ts"
 
 /** One notification of a listing. */
 export interface ListedOutgoing {
@@ -39,11 +39,19 @@ const badges: StatusBadges<NotificationStatus | RecipientState["status"]> = {
 const answered = ({ code, problem }: RecipientState): string | undefined =>
   code === undefined || problem?.includes(String(code)) === true ? undefined : `answered ${code}`
 
+/** How many attempts there were, with a link to them. */
+const attemptCount = ({ attempts }: RecipientState, at: number, path: string): Html => {
+  const text = attempts === 1 ? "1 attempt" : `${attempts} attempts`
+  return attempts === 0
+    ? html`${text}`
+    : html`<a href="${attemptsPath(path)}#${recipientAnchor(at)}">${text}</a>`
+}
+
 /** The details of a recipient, in the order of a person's questions. */
-const details = (recipient: RecipientState): Html => {
-  const { attempts, lastAtMs, location, nextAtMs, problem } = recipient
+const details = (recipient: RecipientState, at: number, path: string): Html => {
+  const { lastAtMs, location, nextAtMs, problem } = recipient
   const code = answered(recipient)
-  return html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
+  return html`${attemptCount(recipient, at, path)}${
     lastAtMs === undefined ? nothing : html` · last ${timeAt(lastAtMs)}`
   }${nextAtMs === undefined ? nothing : html` · next ${timeAt(nextAtMs)}`}${
     code === undefined ? nothing : html` · ${code}`
@@ -52,9 +60,9 @@ const details = (recipient: RecipientState): Html => {
   }`
 }
 
-const row = (recipient: RecipientState): Html =>
+const row = (recipient: RecipientState, at: number, path: string): Html =>
   html`<tr><td>${link(recipient.to)}</td><td>${statusBadge(badges, recipient.status)}
-<span class="quiet">${details(recipient)}</span></td></tr>
+<span class="quiet">${details(recipient, at, path)}</span></td></tr>
 `
 
 /** When the notification was last replaced, and when it was withdrawn. */
@@ -83,7 +91,7 @@ const notificationPage = (
 <table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">Status</th></tr></thead>
 <tbody id="recipients">
-${recipients.map(row)}</tbody></table></div>
+${recipients.map((recipient, at) => row(recipient, at, path))}</tbody></table></div>
 `,
       path
     )
@@ -291,7 +299,10 @@ export const statusView = (
   title: "An outgoing notification",
   tree: () => statusElement(outgoing, view),
   body: () => notificationPage(outgoing, view),
-  links: [{ rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" }],
+  links: [
+    { rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" },
+    { rel: "related", href: attemptsHref(outgoing), title: "All attempts" }
+  ],
   scripts: [liveScriptPath]
 })
 

@@ -9,6 +9,7 @@ import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate, authenticateCounted } from "../../auth/index.ts"
 import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
+import { shownAttempt } from "../attempts/index.ts"
 import { checkSecret, type MailboxCall, type MailboxRef, mailboxRefNamed, mailboxRefOf,
   type ReaderCall, refuseNoMailbox, requireReader } from "../mailboxes/index.ts"
 import type { HubRequest } from "./registration-input.ts"
@@ -96,15 +97,6 @@ export const allowedBy = (
 export const describeRegistration = (service: Service, to: Address) => {
   const message: RegistrationMessage = { _tag: "Describe" }
   return describeActor<RegistrationView>(service, to, message)
-}
-
-/** The attempt as a reader may see it. */
-const shownAttempt = (
-  attempt: RegistrationAttempt,
-  seesPrivateAnswers: boolean
-): RegistrationAttempt => {
-  const { answer, ...exchange } = attempt.exchange
-  return seesPrivateAnswers || answer?.isPublic === true ? attempt : { ...attempt, exchange }
 }
 
 /**

@@ -1,10 +1,11 @@
 /** The operations of push registrations (A12). */
 import { subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  elementText, emptyResponse, flag, formRequestBody, formSchema, ignored, list, object, oneOf, ref,
-  rootElement, seeOtherResponse, text, uri, viewResponse, webUri,
+  emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, ref, rootElement,
+  seeOtherResponse, text, uri, viewResponse, webUri,
   withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
+import { attemptSchema, recordedHeaderSchema } from "../attempts/index.ts"
 import { deleteRegistration, getAttempts, getRegistration, getRegistrations, postRegistrationForm,
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { authorizeSubscriber } from "./registration-access.ts"
@@ -110,29 +111,12 @@ export const registrationResource: ResourceDefinition = {
       status,
       form
     }, ["href", "status", "form", "callback", "attempts"]),
-    /** A header that was sent or received. */
-    RecordedHeader: object({
-      ...attributes({ name: text }),
-      ...elementText("The value.")
-    }, ["name"]),
-    RegistrationAttempt: object({
-      kind: attribute(oneOf("push", "verification")),
-      ...attributes({ at: dateTime, next: dateTime, code: digits }),
-      duration: attribute({ ...digits, description: "In milliseconds." }),
-      redirects: attribute({ ...digits, description: "How many were followed, if any were." }),
-      follows: attribute({
-        ...oneOf("done", "schedule", "retry-after", "suspended", "given-up"),
-        description: "What follows the attempt, or why nothing does."
-      }),
-      problem: text,
-      request: object({ header: list(ref("RecordedHeader")) }, ["header"]),
-      answer: object({
-        bytes: attribute({ ...digits, description: "Of the body, as far as it was read." }),
-        cut: attribute(flag),
-        header: list(ref("RecordedHeader")),
-        body: { ...text, description: "The first 4 KiB, if they are text in UTF-8." }
-      }, ["bytes"])
-    }, ["kind", "at", "duration", "follows"]),
+    RecordedHeader: recordedHeaderSchema,
+    RegistrationAttempt: attemptSchema(
+      { kind: attribute(oneOf("push", "verification")) },
+      ["done", "schedule", "retry-after", "suspended", "given-up"],
+      ["kind", "duration"]
+    ),
     Attempts: rootElement("attempts", {
       ...attributes({ href: uri }),
       attempt: list(ref("RegistrationAttempt"))

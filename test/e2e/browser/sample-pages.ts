@@ -73,7 +73,8 @@ const outgoing = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   }, 100)
   return [
     samplePage("outgoing", "/outgoing/admin"),
-    samplePage("sent", path)
+    samplePage("sent", path),
+    samplePage("sent-attempts", `${path}/attempts`)
   ]
 }
 

@@ -41,6 +41,7 @@ export const exampleTemplates = [
   "/accounts/{account}/browser-sessions/{browserSession}",
   "/outgoing/{account}",
   "/outgoing/{account}/{notification}",
+  "/outgoing/{account}/{notification}/attempts",
   "/cabinets/{cabinet}",
   "/quotes/{symbol}",
   "/customers/{customer}",
@@ -181,6 +182,7 @@ const makeRows = async (maker: Maker) => {
 export const makeResources = async (recorder: Recorder): Promise<Examples> => {
   const maker = new Maker(recorder)
   const to = notification.replace("<item>", `<to>${nowhere}</to><item>`)
+  const sent = await maker.create("POST", "/outgoing/admin", to)
   return {
     ...await makeMailbox(maker),
     ...await makeContent(maker),
@@ -188,7 +190,8 @@ export const makeResources = async (recorder: Recorder): Promise<Examples> => {
     ...await makeAccount(maker),
     ...await makeRows(maker),
     "/outgoing/{account}": "/outgoing/admin",
-    "/outgoing/{account}/{notification}": await maker.create("POST", "/outgoing/admin", to),
+    "/outgoing/{account}/{notification}": sent,
+    "/outgoing/{account}/{notification}/attempts": `${sent}/attempts`,
     "/problems/{slug}": "/problems/not-found",
     "/docs/{page}": "/docs/quick-start",
     "/docs/how-to/{page}": "/docs/how-to/recipes",

@@ -290,6 +290,7 @@ const outgoing: ReadonlyArray<Call> = [
   call("POST /outgoing/{account}", 202, submission(refused)),
   call("GET /outgoing/{account}", 200, { path: own }),
   call("GET /outgoing/{account}/{notification}", 200, { path: sent, until: ["status", "failed"] }),
+  call("GET /outgoing/{account}/{notification}/attempts", 200, { path: sent }),
   call("POST /outgoing/{account}/{notification}/retry", 202, { path: sent, body: {} }),
   call("POST /outgoing/{account}/{notification}/replacement", 202, { path: sent, body: { item } }),
   call("POST /outgoing/{account}/{notification}/withdrawal", 202, { path: sent, body: {} }),

@@ -60,6 +60,7 @@ export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
     const { xml } = await send("GET", failed, { basic: admin })
     return xml.attributes["status"] === "failed" ? true : undefined
   })
+  await asks(`GET ${key}/attempts`, { path: `${failed}/attempts` })
   await retried(calls, failed)
   const sentAgain = async (): Promise<string> =>
     located(service, [await send("POST", path, { basic: admin, body: failing })])

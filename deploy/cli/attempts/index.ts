@@ -1,0 +1,2 @@
+/** Attempts as text or JSON. */
+export { printAttempts } from "./attempt-lines.ts"
