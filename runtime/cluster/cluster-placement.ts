@@ -227,7 +227,9 @@ export class ClusterPlacement {
 
   private view(): ClusterView {
     const owners = Array.from({ length: SHARDS }, (_, at) => this.claims.at(at).holder?.node)
-    return { self: this.node, nodes: this.members.living(), owners, lost: this.members.lost() }
+    const { handoff, members, node } = this
+    const targets = handoff.targets()
+    return { self: node, nodes: members.living(), owners, targets, lost: members.lost() }
   }
 }
 

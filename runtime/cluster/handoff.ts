@@ -87,14 +87,15 @@ export class Handoff {
     queueMicrotask(() => {
       this.scheduled = false
       if (this.followers === undefined) return
-      const wanted = this.ownersWanted()
+      const wanted = this.targets()
       for (let shard = 0; shard < SHARDS; shard++) {
         this.check(shard, wanted[shard] === this.options.node, this.followers)
       }
     })
   }
 
-  private ownersWanted(): ReadonlyArray<string | undefined> {
+  /** The node that should own each shard, as this node sees the members. */
+  targets(): ReadonlyArray<string | undefined> {
     const { members, membership, node } = this.options
     const nodes = new Set<string>()
     for (const member of members.living()) if (!member.leaving) nodes.add(member.node)

@@ -22,6 +22,11 @@ export interface ClusterView {
   readonly nodes: ReadonlyArray<NodeView>
   /** The node that owns each shard; undefined while no node does. */
   readonly owners: ReadonlyArray<string | undefined>
+  /**
+   * The node that should own each shard; undefined while no node may take shards. The shard is in
+   * handoff while another node owns it.
+   */
+  readonly targets: ReadonlyArray<string | undefined>
   /** Nodes that did not answer, and whose membership ended within the last minutes. */
   readonly lost: ReadonlyArray<string>
 }
@@ -75,10 +80,13 @@ export class Placement extends Context.Service<Placement, PlacementApi>()(
 
 const sole = "sole"
 
+const allSole: ReadonlyArray<string> = Array.from({ length: SHARDS }, () => sole)
+
 const soleView: ClusterView = {
   self: sole,
   nodes: [{ node: sole, incarnation: sole, leaving: false }],
-  owners: Array.from({ length: SHARDS }, () => sole),
+  owners: allSole,
+  targets: allSole,
   lost: []
 }
 

@@ -44,12 +44,12 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
   await page.goto(base)
   await page.getByRole("link", { name: "The cluster" }).click()
   expect(await tab.heading()).toBe("Cluster")
-  const picture = page.getByRole("img", { name: "Shards by node" })
+  const map = page.getByRole("img", { name: "The shards of sole" })
   for (const [name, size] of Object.entries(sizes)) {
     await page.setViewportSize(size)
-    const box = await picture.boundingBox()
+    const box = await map.boundingBox()
     expect(box?.width).toBeGreaterThan(200)
-    expect(box?.height).toBeGreaterThan(200)
+    expect(box?.height).toBeGreaterThan(50)
     await tab.inspect(`cluster-${scheme}-${name}`)
   }
   // The page must not cut off long names and incarnations.
@@ -61,6 +61,40 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
     expect.stringMatching(/Node\s+Count\s+Which/),
     expect.stringMatching(/sole\s+256\s+0-255/)
   ])
+  await tab.close()
+})
+
+const otherFrame = "<li><p><b>other</b></p>" +
+  "<div class=\"cells\" role=\"img\" aria-label=\"The shards of other\">" +
+  "<i class=\"cell n1\" id=\"shard-7\" title=\"Shard 7\">B</i></div></li>"
+
+/** The page, as if another node had taken a shard. */
+const withMove = (page: string): string =>
+  page.replace(/<i [^>]* id="shard-7"[^>]*>A<\/i>/, "")
+    .replace(
+      /<\/li>\s*<\/ul>\s*<p class="quiet"><i /,
+      `</li>${otherFrame}</ul><p class="quiet"><i `
+    )
+
+it.each(["no-preference", "reduce"] as const)("moves shards (%s)", async (reducedMotion) => {
+  const tab = await openTab(browser, { admin: true, at: "desk" })
+  const { page } = tab
+  await page.emulateMedia({ reducedMotion })
+  await page.goto(`${base}/cluster`)
+  await page.evaluate(`document.addEventListener("transitionend", ({ propertyName, target }) => {
+    document.body.dataset[target.id] = propertyName
+  })`)
+  await page.route("**/cluster", async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, body: withMove(await response.text()) })
+  })
+  await page.getByRole("img", { name: "The shards of other" }).waitFor()
+  const shard = page.locator("#shard-7")
+  if (reducedMotion === "reduce") {
+    expect(await page.evaluate("document.getAnimations().length")).toBe(0)
+  } else await page.locator("body[data-shard-7=translate]").waitFor()
+  expect(await shard.getAttribute("style")).toBe("")
+  await page.unroute("**/cluster")
   await tab.close()
 })
 

@@ -103,7 +103,14 @@ const seen = (
   cluster: Partial<ClusterView>,
   rest: Partial<Observation> = {}
 ): Observation => ({
-  cluster: { self: "a", nodes: [node("a"), node("b")], owners: [], lost: [], ...cluster },
+  cluster: {
+    self: "a",
+    nodes: [node("a"), node("b")],
+    owners: [],
+    targets: [],
+    lost: [],
+    ...cluster
+  },
   quarantined: [],
   isConnected: true,
   ...rest

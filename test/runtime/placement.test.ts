@@ -69,10 +69,11 @@ describe("a cluster", () => {
     await world.pass(10_000)
     expectSettled(world)
     for (const { clustered, name } of world.nodes) {
-      const { nodes, owners, self } = clustered.placement.view()
+      const { nodes, owners, self, targets } = clustered.placement.view()
       expect(self).toBe(name)
       expect(nodes.map(({ node }) => node).sort()).toEqual(["a", "b", "c"])
       expect(owners).toEqual(ownersAmong(["a", "b", "c"]))
+      expect(targets).toEqual(owners)
     }
   })
 

@@ -166,6 +166,25 @@ font-variant-numeric:tabular-nums}
 .share .line{stroke-width:1rem;stroke-linecap:butt}.share .minor{stroke:var(--line)}
 `
 
+/**
+ * The map of shards. The colors of nodes have enough contrast with white letters (WCAG 1.4.3) and
+ * with light and dark paper (1.4.11). `/live.js` sets `translate`, and takes it away again.
+ */
+const shards = `.shards{list-style:none;padding:0;margin:.75rem 0;display:grid;gap:.75rem;
+grid-template-columns:repeat(auto-fit,minmax(min(17rem,100%),1fr));position:relative}
+.shards>li{max-width:none;padding:.5rem .75rem .75rem;background:var(--field);
+border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow)}
+.shards p{margin:0 0 .4rem}.shards small{margin-left:.25rem}
+.cells{display:grid;grid-template-columns:repeat(auto-fill,minmax(1.2rem,1fr));gap:2px}
+.cell{display:inline-block;min-width:1.2rem;text-align:center;color:#fff;
+font:600 .7rem/1.1rem system-ui,sans-serif;border:1px solid transparent;border-radius:.2rem}
+.n0{background:#0072b2}.n1{background:#c2410c}.n2{background:#00795a}.n3{background:#8e5bb5}
+.n4{background:#8a6d00}.n5{background:#c0397f}.n6{background:#4d7c0f}.n7{background:#0e7490}
+.cell.handoff,.cell.none{background:none;color:var(--ink);border:1px dashed}
+.cell.none{color:var(--bad)}.cell:target{outline:3px solid var(--accent);outline-offset:1px}
+@media(prefers-reduced-motion:no-preference){.cells>.cell{transition:translate .5s ease}}
+`
+
 const forms = `fieldset{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;min-width:0;
 padding:.25rem 1rem .5rem;background:var(--field);box-shadow:var(--shadow);
 display:grid;grid-template-columns:1fr;gap:0 1rem}
@@ -243,5 +262,6 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = colors + text + frame + lists + tables + charts + forms + documentation +
+export const stylesheet = colors + text + frame + lists + tables + charts + shards + forms +
+  documentation +
   others

@@ -83,15 +83,21 @@ const fact = (name: string, value: Html | string | number | undefined): Html =>
   value === undefined ? nothing : html`<dt>${name}</dt><dd>${value}</dd>
 `
 
+/** A link to the shard's cell in the map. */
+const shardLink = (address: Address): Html => {
+  const shard = shardOf(address)
+  return html`<a href="${clusterPath}#shard-${shard}">${shard}</a>`
+}
+
 const facts = ({ address, inspection, node }: InspectedNode): Html => {
   const { fault, format, head, isLoaded, quarantine, queued, restarts, timerMs } = inspection
-  return html`<dl class="facts">${fact("Node", node ?? "none")}${fact("Shard", shardOf(address))}${
-    fact("In memory", isLoaded ? "yes" : "no")
-  }${fact("Messages without a reply", queued)}${fact("Last log item", head)}${
-    fact("Format of the state", format)
-  }${fact("Timer", timerMs === undefined ? "none" : timeAt(timerMs))}${
-    fact("Restarts in the last minute", restarts)
-  }${fact("Last fault", fault)}${
+  return html`<dl class="facts">${fact("Node", node ?? "none")}${
+    fact("Shard", shardLink(address))
+  }${fact("In memory", isLoaded ? "yes" : "no")}${fact("Messages without a reply", queued)}${
+    fact("Last log item", head)
+  }${fact("Format of the state", format)}${
+    fact("Timer", timerMs === undefined ? "none" : timeAt(timerMs))
+  }${fact("Restarts in the last minute", restarts)}${fact("Last fault", fault)}${
     fact("In quarantine until", quarantine && timeAt(quarantine.untilMs))
   }</dl>
 `

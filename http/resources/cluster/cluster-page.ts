@@ -2,112 +2,10 @@
 import { badge, type Heading, type Html, html, livePart, liveState, nothing, table,
   timeAt } from "../../formats/html/index.ts"
 import { actorPath, actorsPath, quarantinePath } from "./cluster-paths.ts"
-import { type ClusterNode, type ClusterStatus, countQuarantined, quarantinesOf, ranges,
-  type ShardHolding } from "./cluster-status.ts"
+import { type ClusterNode, type ClusterStatus, countHandoffs, countQuarantined, quarantinesOf,
+  ranges, type ShardHolding } from "./cluster-status.ts"
 import type { KindFigures, NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
-
-/**
- * Each color has enough contrast with white letters (WCAG 1.4.3) and with light and dark paper
- * (WCAG 1.4.11).
- */
-const colors = [
-  "#0072b2",
-  "#c2410c",
-  "#00795a",
-  "#8e5bb5",
-  "#8a6d00",
-  "#c0397f",
-  "#4d7c0f",
-  "#0e7490"
-]
-
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-/** The letter and color of a node. The letters of the first 52 nodes differ. */
-export interface NodeMark {
-  readonly letter: string
-  readonly color: string
-}
-
-export const markOf = (position: number): NodeMark => ({
-  letter: letters[position] ?? "+",
-  color: colors[position % colors.length] ?? "#0072b2"
-})
-
-const columns = 16
-
-const cell = 20
-
-const gap = 2
-
-/** Width for the number of the first shard of each row. */
-const margin = 32
-
-const xOf = (shard: number): number => margin + shard % columns * cell
-
-const yOf = (shard: number): number => Math.floor(shard / columns) * cell
-
-const square = (shard: number): string =>
-  `M${xOf(shard)} ${yOf(shard)}h${cell - gap}v${cell - gap}h-${cell - gap}z`
-
-/** Writes the letter in the middle of each shard's cell. */
-const cellText = (letter: string, shards: ReadonlyArray<number>): Html => {
-  const middle = (cell - gap) / 2
-  const xs = shards.map((shard) => xOf(shard) + middle).join(" ")
-  const ys = shards.map((shard) => yOf(shard) + middle + 4).join(" ")
-  return html`<text x="${xs}" y="${ys}">${letter.repeat(shards.length)}</text>`
-}
-
-const cells = (mark: NodeMark, shards: ReadonlyArray<number>): Html =>
-  html`<g fill="${mark.color}"><path d="${shards.map(square).join("")}"/><g fill="#fff">${
-    cellText(mark.letter, shards)
-  }</g></g>
-`
-
-/** Shards without an owner: empty frames. */
-const frames = (shards: ReadonlyArray<number>): Html =>
-  html`<g fill="none" stroke="currentColor" stroke-dasharray="2 2"><path d="${
-    shards.map(square).join("")
-  }"/></g>
-`
-
-const rowNumbers = (count: number): ReadonlyArray<Html> =>
-  Array.from(
-    { length: Math.ceil(count / columns) },
-    (_, row) => html`<text x="${margin - 6}" y="${row * cell + 13}">${row * columns}</text>`
-  )
-
-/** A swatch with a node's letter, shown beside its name. */
-export const swatch = ({ color, letter }: NodeMark): Html =>
-  html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
-<path fill="${color}" d="M0 0h18v18H0z"/>
-<text x="9" y="13" fill="#fff" font-family="system-ui,sans-serif" font-size="11"
-text-anchor="middle">${letter}</text></svg>`
-
-const area = ({ node, shards }: ShardHolding, position: number): Html => {
-  if (shards.length === 0) return nothing
-  return node === undefined ? frames(shards) : cells(markOf(position), shards)
-}
-
-/**
- * The shards as a picture: one cell for each, with the color and the letter of its node. It can be
- * read without colors and without a stylesheet. The order of `holdings` decides the marks.
- */
-export const picture = ({ holdings, owners }: ClusterStatus): Html => {
-  const counts = holdings.map(({ node, shards }) => `${node ?? "no owner"} ${shards.length}`)
-  const height = Math.ceil(owners.length / columns) * cell
-  const box = `0 0 ${margin + columns * cell} ${height}`
-  return html`<svg role="img" aria-labelledby="shards-title shards-about" width="100%"
-height="${height}" viewBox="${box}" preserveAspectRatio="xMinYMin meet"
-font-family="system-ui,sans-serif" font-size="11" text-anchor="middle">
-<title id="shards-title">Shards by node</title>
-<desc id="shards-about">${counts.join(", ")}. The table that follows lists them.</desc>
-<g fill="currentColor" opacity="0.75" font-size="10" text-anchor="end">${
-    rowNumbers(owners.length)
-  }</g>
-${holdings.map(area)}</svg>
-`
-}
+import { holdingName, shardMap } from "./shard-map.ts"
 
 const plural = (count: number, one: string, more = `${one}s`): string =>
   `${count} ${count === 1 ? one : more}`
@@ -176,11 +74,11 @@ const figureTable = <Item>(
     "figures"
   )
 
-const holdingRow = ({ node, shards }: ShardHolding, position: number): Html =>
+const holdingRow = (holding: ShardHolding, position: number): Html =>
   html`<tr><th scope="row">${
-    node === undefined ? "no owner" : html`${swatch(markOf(position))} ${node}`
-  }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
-    shards.length === 0 ? "–" : ranges(shards)
+    holdingName(holding, position)
+  }</th><td class="num">${holding.shards.length}</td><td class="wide"><span class="quiet">${
+    holding.shards.length === 0 ? "–" : ranges(holding.shards)
   }</span></td></tr>
 `
 
@@ -194,18 +92,22 @@ const sumOf = (
   field: Exclude<keyof KindFigures, "kind">
 ): number => kinds.reduce((total, kind) => total + kind[field], 0)
 
-const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
+const summary = (status: ClusterStatus): Html => {
+  const { nodes, owners, self } = status
   const silent = nodes.filter(({ figures }) => figures === undefined).length
   const owned = owners.filter((owner) => owner !== undefined).length
   const waits = sum(nodes, ({ deliveries }) => deliveries.waiting)
   const quarantined = countQuarantined(nodes)
+  const handoffs = countHandoffs(status)
   return html`<p><b>${plural(nodes.length, "node")}</b>${
     silent === 0 ? nothing : html`, <b>${silent} not answering</b>`
   } · ${
     owned === owners.length
       ? `all ${owned} shards owned`
       : html`<b>${owned} of ${owners.length} shards owned</b>`
-  } · ${plural(waits, "delivery", "deliveries")} waiting · ${
+  }${handoffs > 0 && html`, <b>${handoffs} in handoff</b>`} · ${
+    plural(waits, "delivery", "deliveries")
+  } waiting · ${
     quarantined === 0
       ? "nothing quarantined"
       : html`<a href="#quarantines"><b>${quarantined} quarantined</b></a>`
@@ -367,7 +269,7 @@ export const clusterPage = (status: ClusterStatus): Html => {
     "figures"
   )
   const all = html`${summary(status)}<h2>Shards</h2>
-${picture(status)}${shards}${quarantines(status)}<h2>Nodes</h2>
+${shardMap(status)}${shards}${quarantines(status)}<h2>Nodes</h2>
 ${nodeTable(nodes)}<h2>Actors</h2>
 ${kindTable(answers)}<h2>Commits</h2>
 <p class="quiet">Latency and size of the last 512 groups; totals since the start.</p>

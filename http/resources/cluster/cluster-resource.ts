@@ -117,7 +117,7 @@ export const clusterResource: ResourceDefinition = {
   isGuarded: true,
   schemas: {
     Cluster: rootElement("cluster", {
-      ...attributes({ node: text, shards: digits, owned: digits }),
+      ...attributes({ node: text, shards: digits, owned: digits, handoff: digits }),
       nodes: object({ node: list(node) }),
       owners: object({
         owner: list(object({
@@ -125,7 +125,7 @@ export const clusterResource: ResourceDefinition = {
           ...elementText("The shards that it owns, as ranges.")
         }, ["node", "count"]))
       })
-    }, ["node", "shards", "owned", "nodes", "owners"]),
+    }, ["node", "shards", "owned", "handoff", "nodes", "owners"]),
     Actors: rootElement("actors", {
       ...attributes({ kind: text }),
       actor: list(object(attributes({ id: text, href: uri }), ["id", "href"]))

@@ -25,6 +25,8 @@ export interface ClusterStatus {
   readonly nodes: ReadonlyArray<ClusterNode>
   /** The owner of each shard. */
   readonly owners: ReadonlyArray<string | undefined>
+  /** The node that should own each shard. */
+  readonly targets: ReadonlyArray<string | undefined>
   /**
    * The holdings, ordered by the node's name; a node without shards has one too. The shards without
    * an owner come last.
@@ -68,7 +70,7 @@ const silentNode = (node: string): ClusterNode => ({
 export const clusterStatus = Effect.fnUntraced(function*(
   service: Service
 ): Effect.fn.Return<ClusterStatus> {
-  const { lost, nodes: members, owners, self } = service.system.cluster()
+  const { lost, nodes: members, owners, self, targets } = service.system.cluster()
   const sorted = [...members].sort((a, b) => byName(a.node, b.node))
   const nodes = yield* Effect.forEach(
     sorted,
@@ -83,8 +85,22 @@ export const clusterStatus = Effect.fnUntraced(function*(
   )
   const absent = lost.filter((node) => node !== self && !nodes.some((one) => one.node === node))
   const all = [...nodes, ...absent.map(silentNode)].sort((a, b) => byName(a.node, b.node))
-  return { self, nodes: all, owners, holdings: holdingsOf(sorted.map(({ node }) => node), owners) }
+  const holdings = holdingsOf(sorted.map(({ node }) => node), owners)
+  return { self, nodes: all, owners, targets, holdings }
 })
+
+/** The node that takes a shard over from its owner; undefined for a shard that stays. */
+export const receiverOf = (
+  { owners, targets }: Pick<ClusterStatus, "owners" | "targets">,
+  shard: number
+): string | undefined =>
+  owners[shard] === undefined || targets[shard] === owners[shard] ? undefined : targets[shard]
+
+/** How many of these shards are in handoff. */
+export const countHandoffs = (
+  status: Pick<ClusterStatus, "owners" | "targets">,
+  shards: Iterable<number> = status.owners.keys()
+): number => [...shards].filter((shard) => receiverOf(status, shard) !== undefined).length
 
 /** Shards as text, such as `0-3 7 9-11`. */
 export const ranges = (shards: ReadonlyArray<number>): string => {

@@ -5,7 +5,7 @@ import { type Element, element, isoTime, listElement } from "../../formats/xml/i
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
 import { clusterPath, historyPath, quarantinePath } from "./cluster-paths.ts"
-import { type ClusterNode, type ClusterStatus, ranges,
+import { type ClusterNode, type ClusterStatus, countHandoffs, ranges,
   type ShardHolding } from "./cluster-status.ts"
 import { byDocumentName, type NodeFigures, type OriginFigures,
   type QuarantineFigures } from "./node-figures.ts"
@@ -85,7 +85,8 @@ const clusterElement = (service: Service, status: ClusterStatus): Element => {
     {
       node: self,
       shards: owners.length,
-      owned: owners.filter((owner) => owner !== undefined).length
+      owned: owners.filter((owner) => owner !== undefined).length,
+      handoff: countHandoffs(status)
     },
     element("nodes", {}, ...nodes.map((one) => nodeElement(service, one))),
     element("owners", {}, ...holdings.map(ownerElement))

@@ -7,7 +7,8 @@ export const liveScriptPath = "/live.js"
  * `/live.js`: keeps the live parts of an open page (`livePart`) current. It reads the page again
  * after each event of the stream that a part names in `data-stream`; without a stream it checks the
  * page's entity tag at intervals. It replaces only the children of a part that have changed, so
- * that focus, selection, scroll positions and the announcements of `aria-live` remain.
+ * that focus, selection, scroll positions and the announcements of `aria-live` remain. What has an
+ * id in a `data-moving` element moves from where it was, if the stylesheet has a transition for it.
  */
 export const liveScript = `"use strict"
 const state = document.getElementById("live")
@@ -50,10 +51,31 @@ if (state !== null) {
       if (part.children[at] !== node) part.insertBefore(node, part.children[at] ?? null)
     })
   }
+  const movingIn = (part) => [...part.querySelectorAll("[data-moving] [id]")]
+  const placesIn = (part) =>
+    new Map(movingIn(part).map((node) => [node.id, [node.offsetLeft, node.offsetTop]]))
+  // A new node begins, without a transition, where the old one with its id was.
+  const moveFrom = (places, part) => {
+    const moved = movingIn(part).flatMap((node) => {
+      const [left, top] = places.get(node.id) ?? []
+      const x = left - node.offsetLeft
+      const y = top - node.offsetTop
+      return x || y ? [{ style: node.style, translate: x + "px " + y + "px" }] : []
+    })
+    for (const { style, translate } of moved) {
+      style.transition = "none"
+      style.translate = translate
+    }
+    // The browser computes these places before it gets the new ones.
+    part.getBoundingClientRect()
+    for (const { style } of moved) style.transition = style.translate = ""
+  }
   const updatePart = (part, next) => {
+    const places = placesIn(part)
     const focused = part.contains(document.activeElement) ? document.activeElement : null
     const lefts = scrolled(part).map((one) => one.scrollLeft)
     replaceChanged(part, next)
+    moveFrom(places, part)
     scrolled(part).forEach((one, at) => one.scrollLeft = lefts[at] ?? 0)
     if (focused === null || document.activeElement === focused) return
     const identity = identityOf(focused)
