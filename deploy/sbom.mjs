@@ -39,11 +39,16 @@ const hashesOf = ({ integrity }) => {
   return { hashes: [{ alg: `SHA-${algorithm}`, content }] }
 }
 
+/** Packages of development with files that are a part of the program: its typeface. */
+const copiedPackages = ["@fontsource-variable/inter"]
+
 /** The packages of the lock that the program may need at run time, by their folders. */
 const runtimePackages = (lock) =>
   Object.entries(lock.packages)
-    .filter(([path, { dev }]) => path !== "" && dev !== true)
     .map(([path, entry]) => ({ path, entry, name: nameOf(path, entry) }))
+    .filter(({ entry, name, path }) =>
+      path !== "" && (entry.dev !== true || copiedPackages.includes(name))
+    )
     .map((one) => ({ ...one, purl: purlOf(one.name, one.entry.version) }))
 
 const componentOf = ({ entry, name, purl }) => {
@@ -129,6 +134,12 @@ export const writeSbom = () => {
   const byPath = new Map(packages.map((one) => [one.path, one]))
   const binaries = binariesOf(packages)
   const needs = packages.map(({ entry, path, purl }) => dependenciesOf(byPath, purl, entry, path))
+  const copied = Object.fromEntries(copiedPackages.map((name) => [name, "*"]))
+  const ownNeeds = {
+    ...own,
+    dependencies: { ...own.dependencies, ...copied },
+    peerDependencies: {}
+  }
   const content = {
     metadata: {
       component: {
@@ -142,7 +153,7 @@ export const writeSbom = () => {
       ...binaries.map(binaryComponentOf)
     ],
     dependencies: uniqueBy((one) => one.ref, [
-      dependenciesOf(byPath, ref, { ...own, peerDependencies: {} }, ""),
+      dependenciesOf(byPath, ref, ownNeeds, ""),
       ...needs
     ])
   }

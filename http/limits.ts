@@ -500,8 +500,9 @@ export const referencesPerNetwork = { quota: 10, windowMs: 60_000 }
 /** References to other services that one account may cause. */
 export const referencesPerAccount = { quota: 60, windowMs: 60_000 }
 
-/** `max-age` of a static file. */
+/** `max-age` of a static file, and of one whose name changes with its content. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
+export const hashedMaxAgeSeconds = 365 * fixedMaxAgeSeconds
 
 /** How long a `security.txt` is valid from when it was made (RFC 9116 §2.5.5). */
 export const securityTextValidMs = 365 * 24 * 60 * 60_000

@@ -7,7 +7,7 @@ export type ReplyHeaders = ReadonlyArray<readonly [name: string, value: string]>
 /** The policy of every page: resources of this origin only; no frame, no plug-in, no base. */
 export const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; "
   + "form-action 'self'; connect-src 'self'; img-src 'self'; "
-  + "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+  + "font-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /** The policy of every answer that is not HTML: it runs nothing, and no page frames it. */
 export const documentPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, expect, it } from "vitest"
+import { interFont } from "../../http/formats/html/inter.ts"
 import { root, textOf, wordAt } from "./sources.ts"
 
 const manual = wordAt(JSON.parse(textOf("package.json")), "man")
@@ -34,6 +35,14 @@ it("has the program, its documentation, the client, and all pages that its READM
   const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, path = ""]) => path)
   expect(links.length).toBeGreaterThan(10)
   expect(links.filter((path) => !files.includes(path))).toEqual([])
+})
+
+it("has the typeface of the pages, and its license", () => {
+  const bundle = files.filter((path) => /^dist\/bin\/.*\.js$/.test(path)).map(textOf).join("")
+  const lines = interFont.toString("base64").match(/.{92}/g) ?? []
+  expect(lines.length).toBeGreaterThan(200)
+  expect(lines.filter((line) => !bundle.includes(line))).toEqual([])
+  expect(bundle).toContain("SIL OPEN FONT LICENSE Version 1.1")
 })
 
 it("has no tests, and can be published", () => {

@@ -16,9 +16,14 @@ const sbom = json(sbomFile)
 const components = listAt(sbom, "components")
 const ofType = (type: string) => components.filter((one) => at(one, "type") === type)
 
+/** The package of development whose typeface is a part of the program. */
+const typeface = "@fontsource-variable/inter"
+
 /** Packages of the lock by their folders, without development's. */
 const wanted = Object.entries(treeAt(json("package-lock.json"), "packages"))
-  .filter(([path, entry]) => path !== "" && at(entry, "dev") !== true)
+  .filter(([path, entry]) =>
+    path !== "" && (at(entry, "dev") !== true || path === `node_modules/${typeface}`)
+  )
 
 const packageOf = (path: string, entry: unknown): string =>
   `${at(entry, "name") ?? path.split("node_modules/").at(-1)} ${wordAt(entry, "version")}`
@@ -76,7 +81,8 @@ describe("the list of packages", () => {
     const direct = edges.find((one) => wordAt(one, "ref") === own)
     const { dependencies, optionalDependencies } = treeAt(json("package.json"))
     const names = Object.keys({ ...Object(dependencies), ...Object(optionalDependencies) })
-    expect(listAt(direct, "dependsOn")).toHaveLength(names.length)
+    expect(listAt(direct, "dependsOn")).toHaveLength(names.length + 1)
+    expect(listAt(direct, "dependsOn").join(" ")).toContain("pkg:npm/%40fontsource-variable/inter@")
     expect(listAt(direct, "dependsOn").join(" ")).toMatch(/undici@.* .*uws|uwsjs\/core@.*undici@/)
   })
 

@@ -3,6 +3,7 @@
  * everybody who may or may not send it. Requests that change something have a resource of their
  * own, so that every caller finds the same.
  */
+import { typefacePath } from "../../http/formats/html/typeface.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
 
@@ -311,6 +312,8 @@ export class AuthorizationRequests {
         return "/docs/how-to/recipes"
       case "/docs/reference/{page}":
         return "/docs/reference/settings"
+      case "/fonts/{file}":
+        return typefacePath
       case "/loads/{load}":
         return this.createdPath(owner, "/customers", bodies["PUT /customers"] ?? {}, "PUT")
       case "/mailboxes/{mailbox}":

@@ -50,8 +50,8 @@ const policiesOf = ({ headers, path, status }: Exchanged): Record<string, string
   const isContent = /^\/content\/[^/?]+(?:\?|$)/.test(path) && [200, 206, 304, 307].includes(status)
   const byType = media === "text/html" && !isContent
     ? "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
-      + "connect-src 'self'; img-src 'self'; manifest-src 'self'; base-uri 'none'; "
-      + "frame-ancestors 'none'"
+      + "connect-src 'self'; img-src 'self'; font-src 'self'; manifest-src 'self'; "
+      + "base-uri 'none'; frame-ancestors 'none'"
     : "sandbox; default-src 'none'; frame-ancestors 'none'"
   const isScript = path.endsWith(".js") && [200, 304].includes(status)
   const policy = status === 304 ? null : byType

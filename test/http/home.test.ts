@@ -1,4 +1,5 @@
 /** The resources of the service itself (protocol §6): home, problems and static files. */
+import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { problemTypes } from "../../http/formats/problem-types.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
@@ -115,6 +116,7 @@ describe("fixed files", () => {
     ["/robots.txt", "text/plain; charset=utf-8"],
     ["/favicon.ico", "image/svg+xml"],
     ["/icon.png", "image/png"],
+    ["/fonts/OFL.txt", "text/plain; charset=utf-8"],
     ["/manifest.webmanifest", "application/manifest+json"]
   ])("%s may be cached, and is revalidated by its ETag", async (path, type) => {
     const file = await send("GET", path)
@@ -126,6 +128,26 @@ describe("fixed files", () => {
     expect([repeated.status, repeated.text]).toEqual([304, ""])
     expect((await send("GET", path, { headers: { "If-Match": `"other"` } })).status).toBe(412)
     expect((await send("HEAD", path)).text).toBe("")
+  })
+
+  it("browsers keep the typeface, whose name changes with it", async () => {
+    const page = await send("GET", "/", { accept: "text/html" })
+    const [preload = "", path = ""] = /<link rel="preload" href="([^"]+)"[^>]*>/.exec(page.text) ??
+      []
+    expect(preload).toContain(`as="font" type="font/woff2" crossorigin`)
+    const font = await send("GET", path)
+    expect([font.status, font.header("content-type")]).toEqual([200, "font/woff2"])
+    expect(font.header("cache-control")).toBe("public, max-age=31536000, immutable")
+    const bytes = Buffer.from(await (await fetch(service.base + path)).arrayBuffer())
+    expect(bytes.subarray(0, 4).toString("latin1")).toBe("wOF2")
+    const digest = createHash("sha256").update(bytes).digest("hex")
+    expect(path).toBe(`/fonts/inter-${digest.slice(0, 16)}.woff2`)
+    expect((await send("GET", "/style.css")).text).toContain(`url(${path}) format("woff2")`)
+    const license = await send("GET", "/fonts/OFL.txt")
+    expect(license.text).toContain("SIL OPEN FONT LICENSE Version 1.1")
+    for (const other of ["/fonts/inter.woff2", "/fonts/OFL.txt~x", "/fonts/__proto__"]) {
+      expect((await send("GET", other)).status).toBe(404)
+    }
   })
 
   it("security.txt names the operator's contact, for a year (RFC 9116)", async () => {

@@ -3,6 +3,7 @@ export { charts, type LineChart, share } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
   renderForm } from "./forms.ts"
+export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
 export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, sizeText,
   statusBadge, type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
@@ -12,3 +13,4 @@ export { chipsScript, chipsScriptPath, iconPath, listScript, listScriptPath, liv
 export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"
 export { attribute, type Html, html, link, nothing, raw } from "./template.ts"
+export { typefaceName } from "./typeface.ts"

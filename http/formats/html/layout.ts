@@ -3,6 +3,7 @@ import { type NavigationIcon, navigationIcon } from "./navigation-icons.ts"
 import { iconPath } from "./scripts/index.ts"
 import { type PageReader, renderReader } from "./sign-in.ts"
 import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
+import { typefacePath } from "./typeface.ts"
 
 /** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
 export interface PageLink {
@@ -101,6 +102,7 @@ export const renderPage = (content: HtmlPage): string => {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${content.title} · restante</title>
+<link rel="preload" href="${typefacePath}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="/style.css">
 <link rel="icon" href="/favicon.ico" type="image/svg+xml">
 <link rel="apple-touch-icon" href="${iconPath}">

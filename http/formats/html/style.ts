@@ -1,4 +1,5 @@
-/** The stylesheet, served at `/style.css`: phone first, light and dark, no web fonts. */
+/** The stylesheet, served at `/style.css`: phone first, light and dark, one typeface. */
+import { typefaceRule } from "./typeface.ts"
 
 /**
  * The colors of both schemes: the first where a browser does not know `light-dark`. The contrast of
@@ -17,7 +18,7 @@ const colors = `:root{color-scheme:light dark;--ink:#1c1a17;--paper:#f7f6f3;--qu
 :root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}
 `
 
-/** Text: font sizes of one scale (1.2), and one of the reader's own fonts. */
+/** Text: font sizes of one scale (1.2), and the typeface, or one of the reader's own fonts. */
 const text = `*{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}
 body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere;
@@ -262,6 +263,7 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = colors + text + frame + lists + tables + charts + shards + forms +
+export const stylesheet = typefaceRule + colors + text + frame + lists + tables + charts + shards +
+  forms +
   documentation +
   others

@@ -344,6 +344,7 @@ export const pathParameters: Readonly<Record<string, Parameter>> = {
   cabinet: textParameter("The cabinet's id."),
   content: textParameter("The content's id; with `~` and its secret the edit URI."),
   customer: textParameter("The customer's id."),
+  file: textParameter("The name of the file."),
   id: textParameter("The actor's id."),
   kind: textParameter("The actor's kind."),
   load: textParameter("The load's id."),

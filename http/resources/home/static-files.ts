@@ -1,11 +1,13 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { chipsScript, iconPath, listScript, liveScript, notifyScript, pageScript, searchScript,
-  serviceWorker, stylesheet } from "../../formats/html/index.ts"
+import { chipsScript, iconPath, interFont, interLicense, listScript, liveScript, notifyScript,
+  pageScript, searchScript, serviceWorker, stylesheet,
+  typefaceName } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
   text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
-import { fixedMaxAgeSeconds, securityTextAgeMaxMs, securityTextValidMs } from "../../limits.ts"
+import { fixedMaxAgeSeconds, hashedMaxAgeSeconds, securityTextAgeMaxMs,
+  securityTextValidMs } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
   readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
@@ -149,13 +151,39 @@ const manifestSchema: Schema = {
   externalDocs: { url: "https://www.w3.org/TR/appmanifest/" }
 }
 
-/** The stylesheet, the scripts of pages, the robots' file, the icons, and the manifest. */
+/** The name of the typeface changes with its content, so browsers keep it. */
+const immutable = [
+  ["Cache-Control", `public, max-age=${hashedMaxAgeSeconds}, immutable`]
+] as const
+
+const typeface = makeFile("font/woff2", interFont, immutable)
+
+const typefaceOperation: ResourceOperation = {
+  ...fileOperation("getTypeface", "Reads the typeface of all pages", {
+    "font/woff2": { type: "string", format: "binary" }
+  }),
+  isNeverGone: true,
+  handle: () => (call) => {
+    const isNamed = call.parameters.get("file") === typefaceName &&
+      call.parameters.secret("file") === undefined
+    return isNamed ? answerFile(call, typeface) : Effect.fail(httpError("not-found"))
+  }
+}
+
+/** The stylesheet, the typeface, the scripts, the robots' file, the icons, and the manifest. */
 export const fileOperations: ResourceDefinition["operations"] = {
   "GET /style.css": textOperation(
     "getStyle",
     "Reads the stylesheet of all pages",
     contentTypeOf("text/css"),
     stylesheet
+  ),
+  "GET /fonts/{file}": typefaceOperation,
+  "GET /fonts/OFL.txt": textOperation(
+    "getTypefaceLicense",
+    "Reads the license of the typeface",
+    contentTypeOf("text/plain"),
+    interLicense
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),

@@ -1,4 +1,5 @@
 /** Makes one resource of each kind, and requests every path of `/openapi.json` in several ways. */
+import { typefacePath } from "../../../http/formats/html/typeface.ts"
 import { type Exchange, fieldOf, type Recorder, type RequestOptions } from "./exchanges.ts"
 
 const notification = "<notification><item><description>d</description><url>http://example.org/m" +
@@ -48,6 +49,7 @@ export const exampleTemplates = [
   "/loads/{load}",
   "/queries/{query}",
   "/problems/{slug}",
+  "/fonts/{file}",
   "/docs/{page}",
   "/docs/how-to/{page}",
   "/docs/reference/{page}",
@@ -193,6 +195,7 @@ export const makeResources = async (recorder: Recorder): Promise<Examples> => {
     "/outgoing/{account}/{notification}": sent,
     "/outgoing/{account}/{notification}/attempts": `${sent}/attempts`,
     "/problems/{slug}": "/problems/not-found",
+    "/fonts/{file}": typefacePath,
     "/docs/{page}": "/docs/quick-start",
     "/docs/how-to/{page}": "/docs/how-to/recipes",
     "/docs/reference/{page}": "/docs/reference/settings",

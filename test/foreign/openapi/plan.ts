@@ -2,6 +2,7 @@
  * A call of every operation of the service, in an order in which each succeeds. `$name` is a value
  * that an earlier call saved, in a path or in a body; HEAD and OPTIONS follow from GET.
  */
+import { typefaceName } from "../../../http/formats/html/typeface.ts"
 import { brokenMailboxes } from "./broken-mailboxes.ts"
 
 /**
@@ -54,6 +55,7 @@ const files: ReadonlyArray<Call> = [
   "/service-worker.js",
   "/manifest.webmanifest",
   "/icon.png",
+  "/fonts/OFL.txt",
   "/robots.txt",
   "/.well-known/security.txt",
   "/favicon.ico",
@@ -414,6 +416,7 @@ const quarantines: ReadonlyArray<Call> = [
 /** A call of every operation, except HEAD and OPTIONS. */
 export const plan: ReadonlyArray<Call> = [
   ...files,
+  call("GET /fonts/{file}", 200, { path: { file: typefaceName } }),
   call("GET /problems/{slug}", 200, { path: { slug: "gone" } }),
   call("GET /docs", 200, { query: { q: "mailbox" } }),
   call("GET /docs/api", 200),

@@ -1,4 +1,5 @@
 /** The service itself, its accounts, and its cluster. */
+import { typefacePath } from "../../../http/formats/html/typeface.ts"
 import { childrenOf } from "../../../http/formats/xml/index.ts"
 import { adminToken } from "../harness.ts"
 import { admin } from "../operation-requests.ts"
@@ -13,7 +14,8 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/livez", "/readyz")
   await asks("GET /metrics", { path: "/metrics", isElsewhere: true, isClosed: true })
   await reads("/page.js", "/live.js", "/list.js", "/chips.js", "/notify.js", "/search.js")
-  await reads("/service-worker.js", "/manifest.webmanifest", "/icon.png")
+  await reads("/service-worker.js", "/manifest.webmanifest", "/icon.png", "/fonts/OFL.txt")
+  await asks("GET /fonts/{file}", { path: typefacePath, basic: undefined })
   await asks("GET /archive", { path: "/archive" })
   await asks("GET /admin", { path: "/admin" })
   await asks("GET /limits", { path: "/limits" })

@@ -2,6 +2,7 @@
  * A stranger, and an account that is no better, who leave hostile texts in every field that the
  * service shows: the paths of the resources that show them, by the pattern of each.
  */
+import { typefacePath } from "../../../http/formats/html/typeface.ts"
 import { receiptDescriptionCharsMax } from "../../../actors/limits.ts"
 import { type Answer, asAdmin, expectStatus, linkOf, send } from "../../e2e/client.ts"
 import { adminToken, eventually } from "../../e2e/process.ts"
@@ -431,6 +432,7 @@ export class Depositor {
     this.show("/", `/?mailbox=${text}`)
     this.show("/problems", "/problems")
     this.show("/problems/{slug}", "/problems/gone")
+    this.show("/fonts/{file}", typefacePath)
     const sought = encodeURIComponent(this.marks.of("search of the documentation").text(200))
     this.show("/docs", `/docs?q=${sought}`)
     this.show("/docs/api", "/docs/api")
@@ -454,6 +456,7 @@ export class Depositor {
         "/service-worker.js",
         "/manifest.webmanifest",
         "/icon.png",
+        "/fonts/OFL.txt",
         "/robots.txt",
         "/favicon.ico",
         "/admin",
