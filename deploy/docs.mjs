@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * Renders `docs/` for `/docs` of the service: `node deploy/docs.mjs` writes `dist/docs/site.json`,
- * which `http/documentation/site.ts` reads. The build fails for a link between pages that leads
- * nowhere, for a page that `docs/README.md` does not link to, and for HTML in a page.
+ * Renders `docs/` and the README.md of the modules for `/docs` of the service: `node
+ * deploy/docs.mjs` writes `dist/docs/site.json`, which `http/documentation/site.ts` reads. The
+ * build fails for a link between pages that leads nowhere, for a page that `docs/README.md` does
+ * not link to, and for HTML in a page.
  */
 import hljs from "highlight.js/lib/common"
 import http from "highlight.js/lib/languages/http"
@@ -10,7 +11,7 @@ import nginx from "highlight.js/lib/languages/nginx"
 import { Marked } from "marked"
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, posix } from "node:path"
-import { docsFile, inRoot } from "./prepare.mjs"
+import { docsFile, documentedModules, inRoot } from "./prepare.mjs"
 
 hljs.registerLanguage("http", http)
 hljs.registerLanguage("nginx", nginx)
@@ -65,9 +66,16 @@ const plainOfOne = (token) => {
   }
 }
 
-/** The path of a page after `/docs/`: `how-to/recipes`; empty for the index. */
-const pathOf = (file) =>
-  file === indexFile ? "" : file.slice(folder.length + 1).replace(/\.md$/, "")
+/** The pages that are not in the folder. */
+const moduleFiles = documentedModules.map((module) => `${module}/README.md`)
+
+/** The path of a page after `/docs/`: `how-to/recipes`, `modules/http`; empty for the index. */
+const pathOf = (file) => {
+  if (file === indexFile) return ""
+  return moduleFiles.includes(file)
+    ? `modules/${posix.dirname(file)}`
+    : file.slice(folder.length + 1).replace(/\.md$/, "")
+}
 
 /** The address of a page of the service. */
 const hrefOf = (path) => path === "" ? "/docs" : `/docs/${path}`
@@ -116,7 +124,7 @@ const linkTo = (page, byFile, href, text) => {
   const [path, anchor] = href.split("#")
   const file = path === "" ? page.file : posix.join(posix.dirname(page.file), path)
     .replace(/\/$/, "")
-  const target = byFile.get(file === folder ? indexFile : file)
+  const target = byFile.get(file) ?? byFile.get(`${file}/README.md`)
   if (target === undefined) {
     if (file === folder || file.startsWith(`${folder}/`)) {
       throw new Error(`${page.file}: the link to ${href} leads nowhere`)
@@ -244,7 +252,7 @@ const listed = (index, byFile) => {
 const makeSite = () => {
   const files = readdirSync(inRoot(folder), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md")).map((path) => posix.join(folder, path)).sort()
-  const byFile = new Map(files.map((file) => [file, sourceOf(file)]))
+  const byFile = new Map([...files, ...moduleFiles].map((file) => [file, sourceOf(file)]))
   const order = listed(byFile.get(indexFile), byFile)
   const pages = [...order].map(([file, section]) => {
     const page = byFile.get(file)

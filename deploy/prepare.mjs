@@ -26,6 +26,9 @@ export const docsFile = "dist/docs/site.json"
 
 const docsBuilder = "deploy/docs.mjs"
 
+/** The folders whose README.md is a page of `/docs`, too. */
+export const documentedModules = ["runtime", "actors", "http", "client", "deploy"]
+
 /** Modules with binaries, which Node loads from node_modules. */
 const external = ["uws-node-20-22", "uws-node-24-26", "@nxtedition/rocksdb", "classic-level"]
 
@@ -77,7 +80,12 @@ const newestMs = (folder, names) => {
 
 const newestSourceMs = (folder) => newestMs(folder, /\.(ts|json)$/)
 
-const newestPageMs = () => Math.max(modifiedMs(docsBuilder), newestMs("docs", /\.(md|svg)$/))
+const newestPageMs = () =>
+  Math.max(
+    modifiedMs(docsBuilder),
+    newestMs("docs", /\.(md|svg)$/),
+    ...documentedModules.map((folder) => modifiedMs(`${folder}/README.md`))
+  )
 
 const isBuilt = () => {
   const builtMs = modifiedMs(builtMark)

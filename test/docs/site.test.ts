@@ -1,4 +1,4 @@
-/** The documentation that the service serves is docs/: every page, its text, its links. */
+/** The documentation that the service serves: docs/ and modules, each page, its text, its links. */
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,7 +7,9 @@ import { type DocsPage, type DocsSite, Documentation } from "../../http/document
 import { documentationResource } from "../../http/resources/documentation/index.ts"
 import { pages, proseOf, root, textOf } from "./pages.ts"
 
-const own = pages.filter((page) => page.startsWith("docs/"))
+const modules = ["runtime", "actors", "http", "client", "deploy"].map((one) => `${one}/README.md`)
+
+const own = pages.filter((page) => page.startsWith("docs/") || modules.includes(page))
 
 let site: DocsSite
 
@@ -52,7 +54,7 @@ const addressOf = ({ path }: DocsPage): string => path === "" ? "/docs" : `/docs
 const tagsOf = ({ html }: DocsPage): ReadonlyArray<string> => html.match(/<[^>]+>/g) ?? []
 
 describe("the site", () => {
-  it("has every page of docs/, the first one first, and no other", () => {
+  it("has every page of docs/ and of modules, the first one first, and no other", () => {
     expect(site.pages.map(({ file }) => file).toSorted()).toEqual(own.toSorted())
     expect(site.pages[0].file).toBe("docs/README.md")
     expect(site.pages.slice(1).filter(({ section }) => section === "")).toEqual([])

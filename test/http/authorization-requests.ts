@@ -310,6 +310,8 @@ export class AuthorizationRequests {
         return "/docs/api/mailboxes"
       case "/docs/how-to/{page}":
         return "/docs/how-to/recipes"
+      case "/docs/modules/{page}":
+        return "/docs/modules/http"
       case "/docs/reference/{page}":
         return "/docs/reference/settings"
       case "/fonts/{file}":

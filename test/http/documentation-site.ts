@@ -41,6 +41,9 @@ export const testSite: DocsSite = {
     page("how-to/recipes", "Use it", "Recipes", "<p>cron</p>", [
       { id: "", title: "Recipes", text: "A cron job sends a message when it ends." }
     ]),
+    page("modules/http", "Change it", "http", "<p>wire</p>", [
+      { id: "", title: "http", text: "A request passes wire, bytes of it." }
+    ]),
     page("reference/settings", "Reference", "Settings", "<p>PORT</p>", [
       { id: "", title: "Settings", text: "PORT is the port of the service." }
     ])

@@ -93,6 +93,11 @@ export const documentationResource = (
       },
       "GET /docs/{page}": pageOperation("getDocumentationPage", ""),
       "GET /docs/how-to/{page}": pageOperation("getHowToPage", ": how to do something", "how-to/"),
+      "GET /docs/modules/{page}": pageOperation(
+        "getModulePage",
+        ": a module of the sources",
+        "modules/"
+      ),
       "GET /docs/reference/{page}": pageOperation(
         "getReferencePage",
         ": a reference",

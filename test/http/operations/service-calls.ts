@@ -24,6 +24,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/docs", "/docs/api")
   await asks("GET /docs/{page}", { path: "/docs/quick-start", basic: undefined })
   await asks("GET /docs/how-to/{page}", { path: "/docs/how-to/recipes", basic: undefined })
+  await asks("GET /docs/modules/{page}", { path: "/docs/modules/http", basic: undefined })
   await asks("GET /docs/reference/{page}", { path: "/docs/reference/settings", basic: undefined })
   await asks("GET /docs/api/{resource}", { path: "/docs/api/mailboxes", basic: undefined })
 }
