@@ -45,22 +45,47 @@ const variants = [
   { viewport: narrow, colorScheme: "light", rules: only([...colorRules, ...layoutRules]) }
 ] as const
 
+type Viewport = typeof wide
+
+/** A way to look at a page. */
+interface Look {
+  readonly viewport: Viewport
+  readonly colorScheme: "light" | "dark"
+}
+
+/** The faults of the open page, seen so, by these rules; axe must be loaded. */
+const faultsSeen = async (
+  tab: Tab,
+  { colorScheme, viewport }: Look,
+  rules: object
+): Promise<ReadonlyArray<string>> => {
+  const { page } = tab
+  await page.setViewportSize(viewport)
+  await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+  const found = await run(tab, rules)
+  const overhang = await page.evaluate(
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+  )
+  return [
+    ...found.map((fault) => `${viewport.width} ${colorScheme} ${fault}`),
+    ...overhang === 0 ? [] : [`${viewport.width} wider than the screen by ${String(overhang)}`]
+  ]
+}
+
+const loadAxe = ({ page }: Tab): Promise<unknown> => page.evaluate(`${source};undefined`)
+
 /** The faults of the open page, in each of these variants. */
 export const faultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
-  const { page } = tab
   const faults: Array<string> = []
-  await page.evaluate(`${source};undefined`)
-  const repeated = await page.evaluate(repeatedIds)
+  await loadAxe(tab)
+  const repeated = await tab.page.evaluate(repeatedIds)
   if (String(repeated) !== "") faults.push(`has more than one ${String(repeated)}`)
-  for (const { colorScheme, rules, viewport } of variants) {
-    await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    const found = await run(tab, rules)
-    faults.push(...found.map((fault) => `${viewport.width} ${colorScheme} ${fault}`))
-    const overhang = await page.evaluate(
-      "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    if (overhang !== 0) faults.push(`${viewport.width} wider than the screen by ${overhang}`)
-  }
+  for (const { rules, ...look } of variants) faults.push(...await faultsSeen(tab, look, rules))
   return faults
+}
+
+/** The faults of the open page, seen so, by all rules. */
+export const allFaultsOf = async (tab: Tab, look: Look): Promise<ReadonlyArray<string>> => {
+  await loadAxe(tab)
+  return faultsSeen(tab, look, { runOnly: tags })
 }

@@ -48,6 +48,15 @@ export const adminHeaders = {
   Authorization: `Basic ${Buffer.from(`admin:${adminToken}`).toString("base64")}`
 }
 
+/** Waits for the entry of the paint, which a browser adds after it. */
+const firstPaint = `new Promise((resolve) => {
+  const observer = new PerformanceObserver((list) => {
+    const [paint] = list.getEntriesByName("first-contentful-paint")
+    if (paint !== undefined) resolve(paint.startTime)
+  })
+  observer.observe({ type: "paint", buffered: true })
+})`
+
 const widths = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 800 } }
 
 export interface Person {
@@ -116,6 +125,16 @@ export class Tab {
     mkdirSync(screenshots, { recursive: true })
     await capture(page, `${screenshots}${name}.png`)
     expect(this.faults, `${name} has errors`).toEqual([])
+  }
+
+  /** Saves a screenshot of the whole page under a name, which may have folders. */
+  async save(name: string): Promise<void> {
+    await capture(this.page, `${screenshots}${name}.png`)
+  }
+
+  /** When the open page first showed something, in ms after its request. */
+  async firstContentfulPaintMs(): Promise<number> {
+    return Number(await this.page.evaluate(firstPaint))
   }
 
   async heading(): Promise<string> {
