@@ -28,6 +28,7 @@ export { Conflict, ConnectionError, type CursorListingOptions, type Fetch, Forbi
   RestanteError, type ServiceRequest, type ServiceResponse, type SignatureFault, TooLarge,
   TooManyRequests, Unauthenticated, Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable,
   type WriteCondition } from "./transport/index.ts"
-export { type Incoming, type IncomingHeaders, type Push, type PushReceiver, pushReceiver, readPush,
-  type Verification, verifyHubPush, verifyHubSignature, verifyPush,
-  verifySignature } from "./webhooks.ts"
+export { diagnoseSignature, type Incoming, type IncomingHeaders, type Push, type PushReceiver,
+  pushReceiver, readHeaderText, readPush, readRequestText, type RequestText, type SignatureCheck,
+  type SignatureDiagnosis, type Verification, verifyHubPush, verifyHubSignature, verifyPush,
+  verifySignature } from "./webhooks/index.ts"

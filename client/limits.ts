@@ -58,3 +58,12 @@ export const toleranceMs = 5 * 60_000
 
 /** Signatures of one push that are verified. */
 export const signaturesMax = 16
+
+/** Bytes of a signature of HMAC-SHA256. */
+export const signatureBytes = 32
+
+/** Signatures of one push that are compared with what its body may have been. */
+export const findingSignaturesMax = 4
+
+/** A larger body is not searched for what has changed it. */
+export const bodyFindingBytesMax = 4 * 1024 * 1024

@@ -12,6 +12,9 @@ export const trailerBytesMax = 64 * 1024
 /** Largest file of a secret of the command line. */
 export const secretFileBytesMax = 4 * 1024
 
+/** Largest push whose signature the command line checks, with its header fields. */
+export const checkedRequestBytesMax = 64 * 1024 * 1024
+
 /** Largest file of contexts of the command line: hundreds of them. */
 export const contextsBytesMax = 256 * 1024
 

@@ -440,14 +440,15 @@ export const statusEventPauseMs = 100
 export const testAnswerWaitMs = 10_000
 export const testPollMs = 100
 
+/** Body of a push whose signature is checked, in characters. */
+export const checkedBodyCharsMax = 131_072
+
 /** How long a request waits until all nodes know its messages, and how often it looks. */
 export const formatAwaitMs = 5_000
 export const formatPollMs = 50
 
-/** How often an open page without an event stream checks its entity tag. */
+/** How often an open page checks its entity tag, and the least time between reads at events. */
 export const pageRefreshMs = 3_000
-
-/** Least time between two reads of an open page that follows an event stream. */
 export const pageStreamRefreshMs = 300
 
 /** How long a page of notifications shows what was done. */

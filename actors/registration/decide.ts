@@ -17,7 +17,7 @@ import type { DeliveryFailure, Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { attemptItems, keepsAttempts } from "./attempts.ts"
 import { type Callee, type RegistrationAction, type RegistrationMessage, type RegistrationReply,
-  type RegistrationState, viewOfRegistration } from "./protocol.ts"
+  type RegistrationState, validSecrets, viewOfRegistration } from "./protocol.ts"
 import { isEnd, isRejectedForGood, retryAtMs, withSuspensionReport } from "./push-answers.ts"
 import { endTest, startReplay, startTest, testEventsFormat, testRejected, testUnverified,
   tooManyReplays, withoutTestResult } from "./test-event.ts"
@@ -44,6 +44,8 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Create: renew,
     Unsubscribe: unsubscribe,
     Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
+    ReadSecrets: (state, _message, { nowMs }) =>
+      stay().reply({ _tag: "Secrets", secrets: validSecrets(state, nowMs) }),
     Update: update,
     Pause: pause,
     Rotate: rotate,
@@ -69,7 +71,8 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
 
 /** The cells without a registration. If the mailbox still lists the id, a timer removes it. */
 const unregistered = (reason: "NotFound" | "Gone") => ({
-  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Pause", "Rotate", "Test", "Delete"),
+  ...denyEach(reason, "Unsubscribe", "Describe", "ReadSecrets", "Update", "Pause", "Rotate"),
+  ...denyEach(reason, "Test", "Delete"),
   Verified: () => stay(),
   Checked: () => stay(),
   Pushed: () => stay(),
@@ -743,10 +746,6 @@ const beginCheck = (
 
 const isPushing = ({ pushing, status }: Registered): boolean =>
   status === "active" && pushing !== undefined
-
-/** The secrets that sign pushes at this time, the newest first. */
-const validSecrets = ({ secrets }: Registered, nowMs: number): ReadonlyArray<string> =>
-  secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
 
 const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
   const set = times.filter((time) => time !== undefined)

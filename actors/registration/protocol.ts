@@ -174,6 +174,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Unsubscribe", { challenge: Schema.String }),
   /** Returns the view. The sender has checked the right to read the mailbox. */
   Schema.TaggedStruct("Describe", {}),
+  /** Returns the secrets that sign. The sender has checked the right to change the registration. */
+  Schema.TaggedStruct("ReadSecrets", {}),
   /**
    * Ends a suspension or a pause, or repeats the verification; a new callback is verified first. A
    * repetition of the last Update, with its challenge and `ifVersion`, changes nothing.
@@ -316,9 +318,18 @@ export const viewOfRegistration = (
   }
 }
 
+/** The secrets that sign pushes at this time, the newest first. */
+export const validSecrets = (
+  { secrets }: Variant<RegistrationState, "Registered">,
+  nowMs: number
+): ReadonlyArray<string> =>
+  secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
+
 export type RegistrationReply =
   | { readonly _tag: "Created"; readonly view: RegistrationView; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: RegistrationView }
+  /** The secrets that sign pushes now, the newest first; none of them leaves the service. */
+  | { readonly _tag: "Secrets"; readonly secrets: ReadonlyArray<string> }
   /** There were as many test events as a minute may have; the next may begin at `untilMs`. */
   | { readonly _tag: "TooManyTests"; readonly untilMs: number }
   /** The cursor went back as often as it may in a minute; it may again at `untilMs`. */

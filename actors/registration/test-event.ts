@@ -9,7 +9,10 @@ import { browserReplaysPerMinuteMax, registrationLeaseMs, testsPerMinuteMax } fr
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
-/** The format with which test events, and TooManyReplays, are sent: older nodes know neither. */
+/**
+ * The format with which test events, TooManyReplays and ReadSecrets are sent: older nodes know none
+ * of them.
+ */
 export const testEventsFormat = 2
 
 const minuteMs = 60_000

@@ -140,6 +140,7 @@ const letters = /^-[a-z_-][\w-]+$/i
 /** What replaces a flag with a secret. */
 const secretFlags: Readonly<Record<string, string>> = {
   token: "set RESTANTE_TOKEN or ADMIN_TOKEN, or use --token-file",
+  secret: "set RESTANTE_WEBHOOK_SECRET, or use --secret-file",
   password: "use --password-file, or --generate-password to send"
 }
 

@@ -16,6 +16,7 @@ import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, s
   switchFlag, textArgument, textFlag } from "./flags.ts"
 import { call, locateService, mailboxUri, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
+import { checkSignature } from "./signature-check/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome, table,
   take } from "./terminal.ts"
 
@@ -494,6 +495,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "End a registration",
       (registration) => registration.delete(),
       (_, json, path) => printOutcome(json, { deleted: path }, "The registration is deleted.")
-    )
+    ),
+    checkSignature
   ])
 )

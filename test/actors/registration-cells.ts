@@ -81,6 +81,7 @@ export const hubCreate: Variant<RegistrationMessage, "Create"> = {
 }
 export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
 export const describeIt: RegistrationMessage = { _tag: "Describe" }
+export const readSecrets: RegistrationMessage = { _tag: "ReadSecrets" }
 export const update: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
 export const pause: Variant<RegistrationMessage, "Pause"> = { _tag: "Pause" }
 export const rotate: Variant<RegistrationMessage, "Rotate"> = { _tag: "Rotate", secret: "whsec_2" }

@@ -5,7 +5,7 @@ import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, addressed, asked, away, callback, create, decide, deferred, delivered,
   describeIt, detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found,
-  hubCreate, leaseEndMs, look, looking, pause, paused, push, pushed, pushing, refused,
+  hubCreate, leaseEndMs, look, looking, pause, paused, push, pushed, pushing, readSecrets, refused,
   type Registered, rejected, rejecting, remove, report, reporting, revoked, rotate, settled,
   skipped, subscribed, suspended, table, tested, testIt, timerFired, toPush, unsubscribe,
   unverified, update, verified, verify, verifying } from "./registration-cells.ts"
@@ -69,6 +69,15 @@ describe("a registration", () => {
           nextAtMs: nowMs + 5,
           rotatedUntilMs: nowMs + 9
         }
+      })
+    },
+    "Registered.ReadSecrets": () => {
+      const rotated = { value: "whsec_0", untilMs: nowMs + 9 }
+      const ended = { value: "whsec_x", untilMs: nowMs }
+      const secrets = [{ value: "whsec_1" }, rotated, ended]
+      expectOnlyReply(decide({ ...active, secrets }, readSecrets), {
+        _tag: "Secrets",
+        secrets: ["whsec_1", "whsec_0"]
       })
     },
     "Registered.Update": () => {

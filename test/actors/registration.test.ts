@@ -2,9 +2,9 @@ import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, addressed, away, callback, create, decide, delivered, describeIt, detach, detached,
-  expectBegun, expectNothing, found, hubCreate, pause, pushed, remove, removed, revoked, rotate,
-  settled, skipped, table, tested, testIt, timerFired, unsubscribe, update, verified, verify,
-  verifying } from "./registration-cells.ts"
+  expectBegun, expectNothing, found, hubCreate, pause, pushed, readSecrets, remove, removed,
+  revoked, rotate, settled, skipped, table, tested, testIt, timerFired, unsubscribe, update,
+  verified, verify, verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({
@@ -26,6 +26,7 @@ const none = (state: RegistrationState, reason: string) => ({
   },
   Unsubscribe: () => expectRefused(decide(state, unsubscribe), reason),
   Describe: () => expectRefused(decide(state, describeIt), reason),
+  ReadSecrets: () => expectRefused(decide(state, readSecrets), reason),
   Update: () => expectRefused(decide(state, update), reason),
   Pause: () => expectRefused(decide(state, pause), reason),
   Rotate: () => expectRefused(decide(state, rotate), reason),
@@ -51,6 +52,7 @@ describe("a registration that is not there", () => {
     "Absent.Create": whenAbsent.Create,
     "Absent.Unsubscribe": whenAbsent.Unsubscribe,
     "Absent.Describe": whenAbsent.Describe,
+    "Absent.ReadSecrets": whenAbsent.ReadSecrets,
     "Absent.Update": whenAbsent.Update,
     "Absent.Pause": whenAbsent.Pause,
     "Absent.Rotate": whenAbsent.Rotate,
@@ -71,6 +73,7 @@ describe("a registration that is not there", () => {
     "Removed.Create": whenRemoved.Create,
     "Removed.Unsubscribe": whenRemoved.Unsubscribe,
     "Removed.Describe": whenRemoved.Describe,
+    "Removed.ReadSecrets": whenRemoved.ReadSecrets,
     "Removed.Update": whenRemoved.Update,
     "Removed.Pause": whenRemoved.Pause,
     "Removed.Rotate": whenRemoved.Rotate,

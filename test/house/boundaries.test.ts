@@ -93,6 +93,7 @@ const allowed: ReadonlyArray<readonly [string, string]> = [
   ["actors/outbound/planted.ts", "undici"],
   ["http/planted.ts", "../runtime/index.ts"],
   ["http/planted.ts", "../actors/index.ts"],
+  ["http/planted.ts", "../client/index.ts"],
   ["http/resources/mailboxes/planted.ts", "../../../actors/mailbox/index.ts"],
   ["http/wire/native-module.ts", "uws-node-20-22"],
   ["client/planted.ts", "./index.ts"],

@@ -80,6 +80,10 @@ const bodies: Readonly<Record<string, Sending>> = {
   "POST /mailboxes/{mailbox}/registrations": { body: callback },
   "PUT /mailboxes/{mailbox}/registrations/{registration}": { body: callback },
   "POST /mailboxes/{mailbox}/registrations/{registration}": removal,
+  "POST /mailboxes/{mailbox}/registrations/{registration}/signature-check": {
+    type: form,
+    body: "headers=webhook-id%3A+x&body=x"
+  },
   "PUT /mailboxes/{mailbox}/webhook-secret": {
     body: "<webhook-secret><secret>0123456789abcdef</secret></webhook-secret>"
   },

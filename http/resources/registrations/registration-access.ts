@@ -42,6 +42,9 @@ export const attemptsPath = ({ path }: RegistrationRef): string => `${path}/atte
 
 export const attemptsHref = ({ href }: RegistrationRef): string => `${href}/attempts`
 
+/** Where signatures of its pushes are checked. */
+export const signatureCheckPath = ({ path }: RegistrationRef): string => `${path}/signature-check`
+
 /** The subscription of a request: there is one of each topic and callback (WebSub §5.1). */
 export const subscriptionNamed = (
   mailbox: MailboxRef,
@@ -139,6 +142,8 @@ export interface AttemptsOf extends DescribedRegistration {
 /** A registration that a request may use, and which secrets allow that. */
 export interface AllowedRegistration extends AttemptsOf {
   readonly allowed: ReturnType<typeof allowedBy>
+  /** The account of the request; undefined if it has the mailbox's password only. */
+  readonly account: string | undefined
   /** The mailbox as the reader sees it. */
   readonly mailboxView: MailboxView
 }
@@ -167,5 +172,6 @@ export const registrationAt = Effect.fnUntraced(function*(
   const registration = registrationNamed(mailbox, id)
   const view = yield* failRefused(describeRegistration(service, registration.to))
   const seesPrivateAnswers = yield* isAdminAndOwner(readerCall)
-  return { registration, view, allowed, seesPrivateAnswers, mailboxView: readerCall.view }
+  const { reader: { account }, view: mailboxView } = readerCall
+  return { registration, view, allowed, account, seesPrivateAnswers, mailboxView }
 })

@@ -10,6 +10,8 @@ import { deleteRegistration, getAttempts, getRegistration, getRegistrations, pos
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { authorizeSubscriber } from "./registration-access.ts"
 import { registerForm } from "./registration-views.ts"
+import { postSignatureCheck } from "./signature-check.ts"
+import { checkedFields, signatureCheckForm } from "./signature-views.ts"
 import { postTest } from "./test-event.ts"
 
 /** Without a fragment, as clients send it. */
@@ -117,6 +119,17 @@ export const registrationResource: ResourceDefinition = {
       ["done", "schedule", "retry-after", "suspended", "given-up"],
       ["kind", "duration"]
     ),
+    /** A push as its receiver got it. */
+    CheckedPush: rootElement("signature-check", {
+      headers: { ...text, description: "Its header fields, one on each line." },
+      body: { ...text, description: "Its body, byte for byte: JSON keeps all line ends." }
+    }, ["headers", "body"]),
+    SignatureCheck: rootElement("signature-check", {
+      result: attribute(oneOf("right", "missing", "malformed", "stale", "wrong")),
+      problem: { ...text, description: "What is wrong, or that nothing is." },
+      subject: { ...text, description: "What that is about." },
+      advice: { ...text, description: "What to do." }
+    }, ["result", "problem", "subject", "advice"]),
     Attempts: rootElement("attempts", {
       ...attributes({ href: uri }),
       attempt: list(ref("RegistrationAttempt"))
@@ -260,6 +273,23 @@ export const registrationResource: ResourceDefinition = {
           isView: false
         },
         303: seeOtherResponse
+      }
+    },
+    "POST /mailboxes/{mailbox}/registrations/{registration}/signature-check": {
+      handle: postSignatureCheck,
+      authorize: authorizeSubscriber,
+      form: ({ request }, fields) => signatureCheckForm(request.path, checkedFields(fields)),
+      id: "checkSignature",
+      summary: "Says what is wrong with the signature of a push that a receiver rejects",
+      description: "Nothing is stored, and no answer has a secret or the right signature.",
+      needs: "reader",
+      scopes: ["admin"],
+      body: documentRequestBody("CheckedPush", {
+        form: formSchema({ headers: text, body: text }, ["headers", "body"])
+      }),
+      problems: ["conflict"],
+      responses: {
+        200: viewResponse("SignatureCheck", "What the check has found", ["Link"])
       }
     }
   }

@@ -12,6 +12,7 @@ import type { MailboxRef } from "../mailboxes/index.ts"
 import { shortAttempts } from "./attempt-views.ts"
 import { attemptsHref, collectionHref, collectionPath, type DescribedRegistration,
   type RegistrationRef } from "./registration-access.ts"
+import { signatureForm } from "./signature-views.ts"
 
 /* The pages. */
 
@@ -240,7 +241,7 @@ const registrationPage = (
     view.form === "native"
       ? nativeForms(registration, view)
       : subscriptionForms(registration, view)
-  }${replayForm(registration, view)}${
+  }${replayForm(registration, view)}${signatureForm(registration, view)}${
     deleteForm(registration.path, "End it: the service pushes nothing after that", "End")
   }`
 

@@ -252,6 +252,10 @@ const registrations: ReadonlyArray<Call> = [
     path: registered,
     body: {}
   }),
+  call("POST /mailboxes/{mailbox}/registrations/{registration}/signature-check", 200, {
+    path: registered,
+    body: { headers: "webhook-id: x", body: "<changed/>" }
+  }),
   call("POST /mailboxes/{mailbox}/registrations", 201, {
     path: mailbox,
     // A browser needs no verification, and nothing is sent to this one.

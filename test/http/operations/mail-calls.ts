@@ -104,6 +104,14 @@ const registrations = async (
     form: () => ({}),
     besides: ["unfit"]
   })
+  const push = () => ({ headers: "webhook-id: x", body: "<changed/>" })
+  await asks(`POST ${key}/signature-check`, {
+    ...one,
+    path: `${one.path}/signature-check`,
+    root: "signature-check",
+    json: push,
+    form: push
+  })
   let tested = 0
   // Each is a browser's, which is active at once: one has a bound of tests in a minute.
   const test = async () => {
