@@ -287,6 +287,13 @@ describe("a request as text", () => {
     expect(readHeaderText(text)).toMatchObject(fields)
   })
 
+  it("takes linear time to be read, whatever it is", () => {
+    // Each would take minutes by an expression that backtracks.
+    for (const piece of [",", " ", "}", "\"", "\n", ":", "{"]) {
+      expect(readHeaderText(`a: ${piece.repeat(1_000_000)}x\nb: c`)).toMatchObject({ b: "c" })
+    }
+  })
+
   it.each([
     ["a: b\n\n\n<x>\r\n", "\n<x>\r\n"],
     ["a: b\r\n\r\n<x>", "<x>"],
