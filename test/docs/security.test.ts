@@ -9,8 +9,8 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "outbound requests": [1, 2, 3, 4, 5, 6, 7, 8, 29, 48, 228, 230, 287],
   "parsing and bounds of requests": [9, 10, 11, 24, 299, 303, 304, 305, 294],
   "secrets and permissions": [
-    ...[15, 16, 17, 18, 19, 20, 25, 30],
-    ...[52, 219, 227, 245, 253, 266, 267, 289, 293]
+    ...[15, 16, 17, 18, 19, 20, 25, 30, 52],
+    ...[219, 227, 245, 253, 266, 267, 289, 293, 295]
   ],
   "scripts of strangers": [21, 22, 26, 27, 75, 229, 300, 296, 297],
   "requests of other sites": [23, 28, 56, 187],

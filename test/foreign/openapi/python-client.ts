@@ -8,19 +8,8 @@ import { type Described, operationCalls, uncalled } from "./operation-calls.ts"
 
 const withinMs = 300_000
 
-/**
- * The generator knows no images and no lines of JSON; the formatter, which it wants to run, is not
- * on its path.
- */
-const configuration = {
-  content_type_overrides: {
-    "image/svg+xml": "text/plain",
-    "image/png": "application/octet-stream",
-    "application/manifest+json": "application/json",
-    "application/x-ndjson": "application/octet-stream"
-  },
-  post_hooks: []
-}
+/** That of the packaged client. */
+const configurationFile = join(root, "client/python/generator.json")
 
 /** Generates a client of the document at `uri`; passes unless the generator writes a `fault`. */
 const generate = async (
@@ -30,8 +19,6 @@ const generate = async (
   name: string,
   fault: RegExp
 ): Promise<Finding> => {
-  const configurationFile = join(folder, "configuration.json")
-  writeFileSync(configurationFile, JSON.stringify(configuration))
   const { code, errors, output } = await run("openapi-python-client", [
     "generate",
     ...["--url", uri],

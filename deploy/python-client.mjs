@@ -1,0 +1,42 @@
+#!/usr/bin/env node
+/**
+ * `npm run build:python`: writes the OpenAPI document of the compiled service, and builds a wheel
+ * of `client/python`. That generates the client of this document.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { withFirstTypes } from "../dist/http/formats/openapi/index.js"
+import { openapiDocument } from "../dist/http/resource-table.js"
+import { inRoot, run } from "./prepare.mjs"
+
+const folder = "dist/python"
+
+const { version } = JSON.parse(readFileSync(inRoot("package.json"), "utf8"))
+
+const described = { baseUrl: "http://localhost:8080", version, contentBytesMax: 1024 ** 3 }
+
+/** A service has its own base URL, with which the URIs of its problems begin. */
+const isOfProblems = (part) =>
+  Array.isArray(part.enum) && part.enum.every((uri) => uri.startsWith(`${described.baseUrl}/`))
+
+const withoutBaseUrl = (part) => {
+  if (Array.isArray(part)) return part.map(withoutBaseUrl)
+  if (typeof part !== "object" || part === null) return part
+  const { enum: _, ...rest } = part
+  const kept = isOfProblems(part) ? rest : part
+  return Object.fromEntries(Object.entries(kept).map(([name, one]) => [name, withoutBaseUrl(one)]))
+}
+
+mkdirSync(inRoot(folder), { recursive: true })
+// The generator knows few types of bodies.
+const document = withoutBaseUrl(withFirstTypes(openapiDocument(described)))
+writeFileSync(inRoot(`${folder}/openapi.json`), JSON.stringify(document))
+
+const pip = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+const isBuilt = run("python3", [...pip, "--wheel-dir", folder, "client/python"])
+if (!isBuilt) {
+  process.stderr.write(
+    "The wheel was not built; see above. It needs Python 3.11 or later with pip and venv (Debian's "
+      + "python3-venv), and the registry of pip.\n"
+  )
+}
+process.exitCode = isBuilt ? 0 : 1
