@@ -173,7 +173,7 @@ describe("POST …/signature-check", () => {
       const { status, text } = await check(asked)
       return [status, text]
     }
-    expect(await refused({ headers: " " })).toEqual([
+    expect(await refused({ headers: "" })).toEqual([
       422,
       expect.stringContaining("headers is required")
     ])

@@ -1,5 +1,5 @@
 /** The operations of push registrations (A12). */
-import { subscriberSecretBytesMax } from "../../limits.ts"
+import { checkedBodyCharsMax, headerBlockBytesMax, subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, ref, rootElement,
   seeOtherResponse, text, uri, viewResponse, webUri,
@@ -56,6 +56,21 @@ const shown = {
       })
     }, ["status", "started"]),
     description: "The last test event, and what came of it."
+  }
+}
+
+/** A push as its receiver got it. */
+const checkedPush = {
+  headers: {
+    ...text,
+    minLength: 1,
+    maxLength: headerBlockBytesMax,
+    description: "Its header fields, one on each line."
+  },
+  body: {
+    ...text,
+    maxLength: checkedBodyCharsMax,
+    description: "Its body, byte for byte: JSON keeps all line ends."
   }
 }
 
@@ -119,11 +134,7 @@ export const registrationResource: ResourceDefinition = {
       ["done", "schedule", "retry-after", "suspended", "given-up"],
       ["kind", "duration"]
     ),
-    /** A push as its receiver got it. */
-    CheckedPush: rootElement("signature-check", {
-      headers: { ...text, description: "Its header fields, one on each line." },
-      body: { ...text, description: "Its body, byte for byte: JSON keeps all line ends." }
-    }, ["headers", "body"]),
+    CheckedPush: rootElement("signature-check", checkedPush, ["headers", "body"]),
     SignatureCheck: rootElement("signature-check", {
       result: attribute(oneOf("right", "missing", "malformed", "stale", "wrong")),
       problem: { ...text, description: "What is wrong, or that nothing is." },
@@ -285,7 +296,7 @@ export const registrationResource: ResourceDefinition = {
       needs: "reader",
       scopes: ["admin"],
       body: documentRequestBody("CheckedPush", {
-        form: formSchema({ headers: text, body: text }, ["headers", "body"])
+        form: formSchema(checkedPush, ["headers", "body"])
       }),
       problems: ["conflict"],
       responses: {

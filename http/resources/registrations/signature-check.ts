@@ -20,7 +20,7 @@ const checkedRequest = (input: RequestInput): Effect.Effect<CheckedRequest, Hand
     headers: childText(input.root, "headers") ?? "",
     body: childText(input.root, "body") ?? ""
   }
-  if (checked.headers.trim() === "") {
+  if (checked.headers === "") {
     return unprocessable("headers is required: the header fields of the push, one on each line")
   }
   if (checked.headers.length > headerBlockBytesMax) {
