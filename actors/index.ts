@@ -9,6 +9,8 @@ import { idempotency } from "./idempotency/index.ts"
 import { mailboxAnonymousBytesDefault, notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
 import { notification, type NotificationDependencies } from "./notification/index.ts"
+import { NodePauses, outgoingMailbox,
+  type OutgoingMailboxDependencies } from "./outgoing-mailbox/index.ts"
 import { readiness } from "./readiness/index.ts"
 import { registration, type RegistrationDependencies } from "./registration/index.ts"
 import { session, type SessionDependencies } from "./session/index.ts"
@@ -21,6 +23,7 @@ export type Dependencies =
   & BackgroundTaskDependencies
   & ContentDependencies
   & NotificationDependencies
+  & OutgoingMailboxDependencies
   & RegistrationDependencies
   & SessionDependencies
   & {
@@ -31,12 +34,15 @@ export type Dependencies =
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
  * format 2 came failure reports, follow-ups and attempts of outgoing notifications, and test events
- * of registrations.
+ * of registrations; with format 3 came pauses of relays.
  */
-export const serviceFormat = 2
+export const serviceFormat = 3
 
-/** Every behavior of the service. */
-export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
+/** Every behavior of the service, for one node. */
+export const behaviors = (
+  deps: Dependencies,
+  pauses = new NodePauses()
+): ReadonlyArray<AnyBehavior> => [
   account(deps),
   audit(deps),
   backgroundTask(deps),
@@ -48,7 +54,8 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
     anonymousBytesMax: mailboxAnonymousBytesDefault,
     ...deps.limits
   }),
-  notification(deps),
+  notification({ ...deps, pauses }),
+  outgoingMailbox(deps, pauses),
   readiness,
   registration(deps),
   session(deps),
@@ -68,15 +75,17 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, followUpsMax, idempotencyRetentionMs, mailboxBlocksMax,
-  mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pushItemsMax,
-  receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
+  mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pausedOriginsMax,
+  pushItemsMax, receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
   testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
   registrationKind } from "./mailbox/index.ts"
-export { followUpsFormat, notificationKind, relayAttemptsFormat } from "./notification/index.ts"
+export { followUpsFormat, notificationKind, pausesFormat,
+  relayAttemptsFormat } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
+export { outgoingMailboxKind } from "./outgoing-mailbox/index.ts"
 export { parseUrl } from "./parse-url.ts"
 export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,

@@ -479,6 +479,41 @@ export const keyedRetriesMax = 16
 /** How often a sender replaces one notification; it can withdraw it even then. */
 export const followUpsMax = 16
 
+/**
+ * A hold by a pause ends by itself after as long as it has lasted, within these bounds; the next
+ * attempt then asks again. What was released at the end of the pause has not waited for that.
+ */
+export const holdMinMs = 60_000
+
+export const holdMaxMs = hourMs
+
+/** A hold that ended longer ago was of an earlier pause. */
+export const holdContinuesMs = 10 * 60_000
+
+/** Origins to which one outgoing mailbox pauses its relays. */
+export const pausedOriginsMax = 32
+
+/**
+ * How long a node remembers the pauses of an outgoing mailbox, and of how many. Another node may
+ * begin an attempt so long after a pause.
+ */
+export const relayPausesFreshMs = 2_000
+
+export const relayPausesKnownMax = 10_000
+
+/** Notifications that one step of a release asks, and at a time. */
+export const releasePage = 64
+
+export const releasedAtOnceMax = 8
+
+/** A lost step of a release is repeated after this time. */
+export const releaseRetryMs = 120_000
+
+/** Passes of a release at most: another one follows where some notifications were unavailable. */
+export const releasePassesMax = 10
+
+export const releasePassMs = 30_000
+
 /** Outdated items of recipients that the log may have beside one item for each recipient. */
 export const outdatedItemsMin = 64
 

@@ -13,6 +13,8 @@ import { askMailbox, mailboxOwnersTable } from "../mailbox/index.ts"
 import { notificationKind, type NotificationMessage, type NotificationReply, outgoingKeysTable,
   outgoingTable } from "../notification/index.ts"
 import { ownedQueryRemoval, queryOwnersTable } from "./query-records.ts"
+import { outgoingMailboxKind, type OutgoingMailboxMessage,
+  type OutgoingMailboxReply } from "../outgoing-mailbox/index.ts"
 import { cursorTimeDigits } from "../record-keys.ts"
 import { askerOf } from "../schemas.ts"
 import { accountSessionsTable, sessionKind, type SessionMessage,
@@ -32,6 +34,10 @@ type Asking = Pick<Peers, "ask">
 const askCabinet = askerOf<CabinetMessage, CabinetReply>(cabinetKind)
 
 const askNotification = askerOf<NotificationMessage, NotificationReply>(notificationKind)
+
+const askOutgoingMailbox = askerOf<OutgoingMailboxMessage, OutgoingMailboxReply>(
+  outgoingMailboxKind
+)
 
 const askSession = askerOf<SessionMessage, SessionReply>(sessionKind)
 
@@ -213,6 +219,24 @@ const removeEntry = Effect.fnUntraced(function*(
   return { isDeleted, changes: mayGo ? entryRemoval(account, kind, entry) : [] }
 })
 
+/** Removes the outgoing mailbox itself; false if it is unavailable, and left for the next pass. */
+const removeOutgoingMailbox = (peers: Asking, account: string): Effect.Effect<boolean> =>
+  askOutgoingMailbox(peers, account, {
+    _tag: "Remove",
+    caller: { account, admin: false }
+  }).pipe(
+    Effect.as(true),
+    Effect.catch((failure) =>
+      Effect.as(
+        Effect.logWarning(
+          `the outgoing mailbox of the removed account ${account} is left`,
+          failure
+        ),
+        false
+      )
+    )
+  )
+
 /** Deletes a page of what a removed account owned. A resource that is unavailable is left. */
 export const removeOwnedPage = Effect.fnUntraced(function*(
   stores: OwnedStores,
@@ -241,12 +265,14 @@ export const removeOwnedPage = Effect.fnUntraced(function*(
   const changes = outcomes.flatMap((outcome) => outcome.changes)
   if (changes.length > 0) yield* stores.records.write(changes)
   const last = entries.length < ownedPage ? undefined : entries.at(-1)
+  const isLeft = kind === "outgoing" && last === undefined &&
+    !(yield* removeOutgoingMailbox(peers, account))
   return {
     _tag: "OwnedRemoved",
     kind,
     ...after === undefined ? {} : { after },
     ...last === undefined ? {} : { next: last.key },
-    found: entries.length,
+    found: entries.length + (isLeft ? 1 : 0),
     deleted: outcomes.filter(({ isDeleted }) => isDeleted).length
   }
 })

@@ -10,7 +10,7 @@ import { notificationTable } from "./decide.ts"
 import { type NotificationAction, NotificationMessage, type NotificationReply,
   NotificationState } from "./protocol.ts"
 import { RelayResources } from "./relay-resources.ts"
-import { makeAttempt, type RelayDependencies } from "./relay.ts"
+import { confirmHold, makeAttempt, type RelayDependencies } from "./relay.ts"
 import { StatusHints } from "./status-hints.ts"
 
 export const notificationKind = "notification"
@@ -69,6 +69,7 @@ export const notification = (
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
       if (action._tag === "ReportFailure") return report(deps, self, peers, action)
+      if (action._tag === "ConfirmHold") return confirmHold(deps, peers, action)
       if (action._tag === "MarkRevised") {
         resources.running.markRevised(self.id, action.edition)
         return Effect.void

@@ -22,6 +22,8 @@ import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted
   statusOf } from "./attempts.ts"
 import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
+import { afterHeld, heldOf, heldSinceMs, holdsEndMs, isQuietlyHeld, mayRelease, pausesFormat,
+  withoutHolds } from "./holds.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
   NotificationView, RecipientState, RunningAttempt, SenderFollowUp } from "./protocol.ts"
 
@@ -44,8 +46,9 @@ const done: NotificationReply = { _tag: "Done" }
 export const notificationTable = (schedule: Schedule, retentionMs: number): Notifications => ({
   Absent: {
     Create: create(schedule),
-    ...denyEach("NotFound", "Describe", "Retry", "FollowUp", "Delete"),
+    ...denyEach("NotFound", "Describe", "Release", "Retry", "FollowUp", "Delete"),
     Attempted: () => stay(),
+    AttemptHeld: () => stay(),
     FailureReportAddressed: () => stay(),
     FailureReportSettled: () => stay(),
     TimerFired: () => stay<NotificationState>().setTimer(null)
@@ -55,13 +58,10 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       requestId === state.requestId && account === state.account
         ? stay().reply(created(state, true))
         : deny("Taken"),
-    Describe: (state, message) => {
-      const reason = notOwner(state.account, message.caller, true)
-      return reason === undefined
-        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, message) })
-        : deny(reason)
-    },
+    Describe: describe,
     Attempted: attempted(schedule, retentionMs),
+    AttemptHeld: attemptHeld,
+    Release: release,
     FailureReportAddressed: reportStepEnded(retentionMs),
     FailureReportSettled: reportStepEnded(retentionMs),
     Retry: retry,
@@ -89,6 +89,8 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     Create: () => deny("Taken"),
     Describe: gone,
     Attempted: () => stay(),
+    AttemptHeld: () => stay(),
+    Release: () => deny("Gone"),
     FailureReportAddressed: () => stay(),
     FailureReportSettled: () => stay(),
     Retry: gone,
@@ -97,6 +99,13 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     TimerFired: (state, _message, context) => removeRest(state, context)
   }
 })
+
+const describe: Notifications["Queued"]["Describe"] = (state, message, { nowMs }) => {
+  const reason = notOwner(state.account, message.caller, true)
+  if (reason !== undefined) return deny(reason)
+  const view = viewOf(state, message, nowMs)
+  return stay().reply<NotificationReply>({ _tag: "Described", view })
+}
 
 const gone = (
   { account }: Removed,
@@ -169,19 +178,20 @@ const shownRecipients = (
 
 const viewOf = (
   state: Queued,
-  { attempts, from = 0, max = describedRecipientsMax }: Variant<NotificationMessage, "Describe">
+  { attempts, from = 0, max = describedRecipientsMax }: Variant<NotificationMessage, "Describe">,
+  nowMs: number
 ): NotificationView => {
   const { account, createdAtMs, followUps, recipients, version } = state
+  const shown = recipients.slice(from, from + Math.min(max, describedRecipientsMax))
+  const held = heldOf(state, shown, from, nowMs)
   return {
     account,
     createdAtMs,
     status: statusOf(recipients),
-    recipients: shownRecipients(
-      recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
-      followUps !== undefined
-    ),
+    recipients: shownRecipients(shown, followUps !== undefined),
     count: recipients.length,
     version,
+    ...held === undefined ? {} : { held },
     ...followUps === undefined
       ? {}
       : { followUps: followUps.map(({ atMs, item, kind }) => ({ atMs, item, kind })) },
@@ -348,6 +358,44 @@ const withResult = (
   return proceed(next, change, context)
 }
 
+/** An attempt was not made, and its recipients wait for the end of a pause. */
+const attemptHeld: Notifications["Queued"]["AttemptHeld"] = (
+  state,
+  { attempt, origin, recipient: at },
+  context
+) => {
+  const { nowMs } = context
+  const before = state.recipients[at]
+  // The message is late or repeated.
+  if (before === undefined || !isNext(before, attempt)) return stay()
+  const running = runningBeside(state, at, nowMs)
+  const { holds, isNew, isQuieter, isShown } = afterHeld(state, origin, running, nowMs)
+  if (!isNew && !isQuieter) {
+    return proceed({ ...state, running }, { _tag: "Nothing" }, context)
+  }
+  const version = isShown ? state.version + 1 : state.version
+  const decision = proceed(
+    { ...state, holds, running, version },
+    { _tag: "Many", changed: [] },
+    context
+  )
+  return isNew
+    ? decision.perform<NotificationAction>({
+      _tag: "ConfirmHold",
+      account: state.account,
+      to: before.to
+    })
+    : decision
+}
+
+/** A pause has ended. What another one still holds back asks again. */
+const release: Notifications["Queued"]["Release"] = (state, _message, context) => {
+  if (!mayRelease(state)) return stay().reply(done)
+  const running = runningBeside(state, undefined, context.nowMs)
+  const next: Queued = { ...withoutHolds(state), running, version: state.version + 1 }
+  return proceed(next, { _tag: "Many", changed: [] }, context).reply(done)
+}
+
 /** Whether the next failure is reported: the first one, once every node knows reports. */
 const mayReport = ({ failureReport }: Queued, { format }: DecisionContext): boolean =>
   format >= failureReportsFormat && failureReport === undefined
@@ -409,7 +457,8 @@ const runningBeside = (
   const { running } = state
   if (running !== undefined) return running.filter((one) => one.recipient !== recipient)
   const busy = new Set(recipient === undefined ? [] : [recipient])
-  return leased(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
+  const isFree = (one: RecipientState): boolean => !isQuietlyHeld(state, one, nowMs)
+  return leased(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs, isFree), nowMs)
 }
 
 /** Which part of the state has changed, so that it must be stored. */
@@ -503,13 +552,15 @@ const selectDue = (state: Queued, nowMs: number): Begun => {
   const current = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
   const busy = new Set<number>()
   let attempts = 0
-  let nextTimerMs = Number.POSITIVE_INFINITY
+  let nextTimerMs = holdsEndMs(state, nowMs)
   for (const { deferred, recipient, untilMs } of current) {
     busy.add(recipient)
     if (deferred !== true) attempts += 1
     if (untilMs < nextTimerMs) nextTimerMs = untilMs
   }
-  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - attempts), nowMs)
+  const isFree = (one: RecipientState): boolean => heldSinceMs(state, one, nowMs) === undefined
+  const room = Math.max(0, attemptsAtOnceMax - attempts)
+  const started = firstDue(state, busy, room, nowMs, isFree)
   const running = started.length === 0 ? current : [...current, ...leased(started, nowMs)]
   if (started.length > 0) nextTimerMs = Math.min(nextTimerMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
@@ -520,12 +571,13 @@ const selectDue = (state: Queued, nowMs: number): Begun => {
   return { started, running, nextTimerMs }
 }
 
-/** The recipients that are due and not busy, the longest due first; `max` at most. */
+/** The recipients that are due, free and not busy, the longest due first; `max` at most. */
 const firstDue = (
-  { recipients }: Queued,
+  { holds, recipients }: Queued,
   busy: ReadonlySet<number>,
   max: number,
-  nowMs: number
+  nowMs: number,
+  isFree: (recipient: RecipientState) => boolean
 ): ReadonlyArray<number> => {
   if (max === 0) return []
   const due: Array<number> = []
@@ -537,6 +589,7 @@ const firstDue = (
     if (recipient === undefined || hasEnded(recipient)) continue
     const { nextAtMs = nowMs } = recipient
     if (nextAtMs > nowMs || busy.has(at)) continue
+    if (holds !== undefined && !isFree(recipient)) continue
     isOrdered &&= nextAtMs >= lastMs
     lastMs = nextAtMs
     due.push(at)
@@ -574,7 +627,8 @@ const attemptAt = (
     document,
     followUp: relayFollowUpOf(state, recipient),
     chars,
-    ...context.format >= failureReportsFormat ? { mayReport: true } : {}
+    ...context.format >= failureReportsFormat ? { mayReport: true } : {},
+    ...context.format >= pausesFormat ? { mayBePaused: true } : {}
   }
 }
 
@@ -655,7 +709,7 @@ const end = (
   first?: string
 ): NotificationDecision => {
   const { nowMs } = context
-  const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
+  const state: Queued = { ...withoutHolds(current), endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
   const status = statusOf(recipients)
   return rest(state, changed, nowMs + retentionMs, context, first)

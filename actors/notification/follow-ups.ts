@@ -16,6 +16,8 @@
  * removes nothing. Any other recipient gets a notification whose element `replaces` has the URI
  * under which it knows the earlier one: the Location that it returned, or else the `url`.
  */
+import { parseUrl } from "../parse-url.ts"
+import { sealedParts, withSealedPassword } from "../sealed-fragment.ts"
 import { type Queued, restarted, withTried } from "./attempts.ts"
 import type { RecipientState, RelayFollowUp } from "./protocol.ts"
 
@@ -105,10 +107,44 @@ export const afterEarlier = (
   return result.status === "failed" ? restarted(result, nowMs) : result
 }
 
-/** What `url` of a withdrawal is until it is set for a recipient (follow-up-documents.ts). */
-export const emptyUrl = "<url></url>"
+/* The documents: each recipient gets the URI under which it knows the earlier one. */
+
+/** What `url` of a withdrawal is until it is set for a recipient. */
+const emptyUrl = "<url></url>"
 
 /** The item of a withdrawal. */
 export const withdrawalFragment = (atMs: number): string =>
   "<item><description>The sender has withdrawn this notification.</description>" +
   `${emptyUrl}<withdrawn>${new Date(atMs).toISOString()}</withdrawn></item>`
+
+const urlEnd = "</url>"
+
+const escaped = (text: string): string =>
+  text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+
+/** A URI as it is written into a document; undefined if the text is none of http. */
+export const writableUri = (text: string): string | undefined => {
+  const url = parseUrl(text)
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined
+}
+
+/**
+ * A stored fragment that names the notification that it replaces. Such a fragment begins with the
+ * known elements of its item (`storedFragment`). A withdrawal also has that URI as its `url`, since
+ * nothing else is to be read.
+ */
+export const withReplaces = (stored: string, uri: string, isWithdrawal: boolean): string => {
+  const name = escaped(uri)
+  const replaces = `<replaces>${name}</replaces>`
+  if (isWithdrawal) return stored.replace(emptyUrl, () => `<url>${name}</url>${replaces}`)
+  const parts = sealedParts(stored)
+  const fragment = parts?.fragment ?? stored
+  const end = fragment.indexOf(urlEnd)
+  if (end < 0) return stored
+  const at = end + urlEnd.length
+  const whole = fragment.slice(0, at) + replaces + fragment.slice(at)
+  // The password comes after the URL.
+  return parts === undefined
+    ? whole
+    : withSealedPassword(whole, parts.position + replaces.length, parts.sealed)
+}

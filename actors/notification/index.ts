@@ -5,6 +5,8 @@ export { decodeRelayAttempt, type RelayAttempt, type RelayAttemptFollowUp,
 export { statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
 export { followUpsFormat } from "./follow-ups.ts"
+export { pausesFormat } from "./holds.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"
+export type { HeldAttempt, RelayPauses } from "./relay.ts"
 export { outgoingKeysTable, outgoingTable } from "./status-hints.ts"

@@ -10,8 +10,7 @@ import { askMailbox, decodeItem, isRemoval, localDeliveryIdRandom, mailboxKind, 
 import type { DeliveryOutcome } from "../outbound/index.ts"
 import { resealFragment } from "../sealed-fragment.ts"
 import { sha256 } from "../secret-hash.ts"
-import { withReplaces } from "./follow-up-documents.ts"
-import { editionName } from "./follow-ups.ts"
+import { editionName, withReplaces } from "./follow-ups.ts"
 import type { RelayFollowUp } from "./protocol.ts"
 
 /** A notification and one of its recipients. */

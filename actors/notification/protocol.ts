@@ -77,6 +77,20 @@ const AttemptLog = Schema.Array(Schema.Tuple([Count, Count, Count]))
 
 export type AttemptLog = typeof AttemptLog.Type
 
+/** What a pause of the outgoing mailbox keeps back. */
+const Hold = Schema.Struct({
+  /** The origin of the recipients that it concerns; left out if it concerns all of them. */
+  origin: Schema.optionalKey(Schema.String),
+  /** Since when a pause has kept them back. */
+  atMs: Count,
+  /** Until then none of their attempts begins; the next one asks whether the pause still stands. */
+  untilMs: Count,
+  /** When the hold was stored, no attempt ran that it concerns. */
+  isQuiet: Schema.optionalKey(Schema.Boolean)
+})
+
+export type Hold = typeof Hold.Type
+
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Queued", {
@@ -114,6 +128,8 @@ export const NotificationState = Schema.Union([
      * `cleaned`.
      */
     attemptLog: Schema.optionalKey(AttemptLog),
+    /** What pauses keep back, one for each; left out if no attempt was paused. */
+    holds: Schema.optionalKey(Schema.Array(Hold)),
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
     /**
@@ -180,6 +196,17 @@ export const NotificationMessage = Schema.Union([
     mayReport: Schema.optionalKey(Schema.Boolean),
     random: Schema.Number
   }),
+  /**
+   * Attempt number `attempt` at a recipient was not made: the outgoing mailbox is paused, or the
+   * relays to this origin are.
+   */
+  Schema.TaggedStruct("AttemptHeld", {
+    recipient: Count,
+    attempt: Count,
+    origin: Schema.optionalKey(Schema.String)
+  }),
+  /** A pause has ended: what waits for it begins, or asks again. Of the service itself only. */
+  Schema.TaggedStruct("Release", {}),
   FailureReportAddressed,
   FailureReportSettled,
   /**
@@ -219,6 +246,8 @@ export interface NotificationView {
   /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
+  /** Since when a pause keeps recipients back, by their index; left out if none is. */
+  readonly held?: Readonly<Record<number, number>>
   /** What followed the notification, the newest last; left out if nothing has. */
   readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>
   /** The log items that are failed attempts, the oldest first; only if they were asked for. */
@@ -272,7 +301,11 @@ export type NotificationAction =
     readonly chars: number
     /** Its failure may be reported: it looks up whether the account wants that. */
     readonly mayReport?: boolean
+    /** It may be paused: it looks up whether the outgoing mailbox has a pause. */
+    readonly mayBePaused?: boolean
   }
+  /** Asks whether the pause that has just held back relays to this URI still stands. */
+  | { readonly _tag: "ConfirmHold"; readonly account: string; readonly to: string }
   /** Reports a failure to the account. */
   | ReportFailure & { readonly account: string }
   /**

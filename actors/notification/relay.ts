@@ -6,18 +6,37 @@ import { type Address, type AskFailure, type OpenSpan, type Peers, type StorageF
 import { documentReadMs } from "../limits.ts"
 import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
-import { deferredOutcome, type DeliveryOutcome, type ExchangeObserver, type ExchangeRecord,
-  type Outbound, type OutboundContent } from "../outbound/index.ts"
+import { type BodySource, deferredOutcome, type DeliveryOutcome, type ExchangeObserver,
+  type ExchangeRecord, type Outbound, type OutboundContent } from "../outbound/index.ts"
 import { wholeFragment } from "../sealed-fragment.ts"
 import { documentOf, fragmentOf } from "./decide.ts"
-import { withReplaces, writableUri } from "./follow-up-documents.ts"
-import { editionName } from "./follow-ups.ts"
+import { editionName, withReplaces, writableUri } from "./follow-ups.ts"
 import { deliverLocally, derivedName, noPasswordKey } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
-import type { RelayResources } from "./relay-resources.ts"
+import type { KnownOutcome, RelayResources } from "./relay-resources.ts"
+
+/** An attempt is not made: its outgoing mailbox is paused, or the relays to this origin are. */
+export interface HeldAttempt {
+  readonly _tag: "Held"
+  readonly origin?: string
+}
+
+/** The pauses of outgoing mailboxes, as a node knows them (actors/outgoing-mailbox). */
+export interface RelayPauses {
+  /** Whether a relay of this account to this URI is paused. Fails if nobody knows. */
+  readonly find: (
+    peers: Peers,
+    account: string,
+    to: string
+  ) => Effect.Effect<HeldAttempt | undefined, AskFailure>
+  /** The same, and it sees every change that was committed before. */
+  readonly findCurrent: RelayPauses["find"]
+}
 
 /** The dependencies of attempts. */
 export interface RelayDependencies {
+  /** The pauses of outgoing mailboxes; undefined: there are none. */
+  readonly pauses?: RelayPauses | undefined
   /** Decrypts the message password for the recipients. */
   readonly keyring: Keyring
   readonly outbound: Outbound
@@ -37,7 +56,7 @@ export interface RelayDependencies {
 export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
 /** Undefined if the attempt is obsolete, because the notification has been removed. */
-type AttemptOutcome = DeliveryOutcome | undefined
+type AttemptOutcome = DeliveryOutcome | HeldAttempt | undefined
 
 type AttemptExchange = Pick<
   Variant<NotificationMessage, "Attempted">,
@@ -56,9 +75,11 @@ const withoutContent = (whole: ExchangeRecord): ExchangeRecord => {
 }
 
 /** Why an attempt has sent no request. */
-type NotSent = "obsolete" | "unavailable" | "unnamed" | "unopened"
+type UnsentReason = "obsolete" | "unavailable" | "unnamed" | "unopened"
 
-const outcomesNotSent: Readonly<Record<Exclude<NotSent, "unavailable">, AttemptOutcome>> = {
+const outcomesNotSent: Readonly<
+  Record<Exclude<UnsentReason, "unavailable">, DeliveryOutcome | undefined>
+> = {
   obsolete: undefined,
   unnamed: {
     _tag: "PermanentFailure",
@@ -82,6 +103,8 @@ class RelayAttempt {
   /** The URI of what a follow-up replaces; undefined before it is found, and if there is none. */
   private replacedUri: string | undefined
   private isRunning = false
+  /** When it was known that no pause holds the attempt back. */
+  private beganAtMs = 0
   /** The attempt has led to a mailbox of this service. */
   private isLocal = false
   /** What was exchanged last; undefined without a request. */
@@ -117,9 +140,24 @@ class RelayAttempt {
     // running one reports the outcome.
     this.isRunning = running.begin(this.self.id, this.name)
     if (!this.isRunning) return deferredOutcome
-    this.span = this.beginSpan()
-    if (!this.deps.links.isOwn(to)) return this.postOnce()
-    return this.reserve() ? this.deliverLocally(to) : deferredOutcome
+    return Effect.clockWith((clock) =>
+      Effect.flatMap(this.findHold(), (held) => {
+        if (held !== undefined) return Effect.succeed(held)
+        this.beganAtMs = clock.currentTimeMillisUnsafe()
+        this.span = this.beginSpan()
+        if (!this.deps.links.isOwn(to)) return this.postOnce()
+        return this.reserve() ? this.deliverLocally(to) : deferredOutcome
+      })
+    )
+  }
+
+  /** Why the attempt is paused; undefined if it is not. */
+  private findHold(): Effect.Effect<HeldAttempt | undefined, AskFailure> {
+    const { account, mayBePaused, to } = this.action
+    const { pauses } = this.deps
+    return mayBePaused === true && pauses !== undefined
+      ? pauses.find(this.peers, account, to)
+      : Effect.succeed(undefined)
   }
 
   end(): void {
@@ -133,7 +171,8 @@ class RelayAttempt {
   }
 
   /** What is kept of the attempt beside its outcome. */
-  exchanged(beganAtMs: number, endedAtMs: number, { code }: Answer): AttemptExchange {
+  exchanged(endedAtMs: number, { code }: Answer): AttemptExchange {
+    const { beganAtMs } = this
     const answer = { requestHeaders: [], ...code === undefined ? {} : { code } }
     const whole = { beganAtMs, durationMs: Math.max(0, endedAtMs - beganAtMs), ...answer }
     if (!this.isLocal) return { exchange: this.exchange ?? whole }
@@ -144,7 +183,7 @@ class RelayAttempt {
 
   /** Ends the span of an attempt that was made. */
   report(outcome: AttemptOutcome): void {
-    if (this.span === undefined || outcome === undefined || outcome._tag === "Deferred") return
+    if (this.span === undefined || outcome === undefined || !wasMade(outcome)) return
     const { attempt } = this.action
     const attributes = { "restante.attempt": attempt, "restante.outcome": outcome._tag }
     this.span.end(attributes, outcome._tag === "Delivered" ? undefined : outcome._tag)
@@ -238,9 +277,11 @@ class RelayAttempt {
   }
 
   /** Delivers to a mailbox of this service. The trace continues on the mailbox's node. */
-  private deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
+  private deliverLocally(
+    to: string
+  ): Effect.Effect<DeliveryOutcome | undefined, AskFailure | StorageFailure> {
     this.isLocal = true
-    return Effect.flatMap(this.readDocument(), (document): Effect.Effect<AttemptOutcome> => {
+    return Effect.flatMap(this.readDocument(), (document) => {
       if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
       if (this.isRevised()) return deferredOutcome
       const fragment = fragmentOf(document)
@@ -266,7 +307,7 @@ class RelayAttempt {
       return Effect.succeed(known.outcome)
     }
     return Effect.map(this.post(), (outcome) => {
-      if (outcome !== undefined && outcome._tag !== "Deferred") {
+      if (outcome !== undefined && wasMade(outcome)) {
         outcomes.set(key, { outcome, exchange: this.exchange && withoutContent(this.exchange) })
       }
       return outcome
@@ -291,17 +332,27 @@ class RelayAttempt {
   private post(): Effect.Effect<AttemptOutcome> {
     const { documents, links, outbound } = this.deps
     const { account, to } = this.action
-    let notSent: NotSent | undefined
+    let notSent: UnsentReason | HeldAttempt | undefined
+    const refuse = (reason: UnsentReason | HeldAttempt): undefined => {
+      notSent = reason
+      return undefined
+    }
     const contentOf = (document: string | undefined): OutboundContent | undefined => {
       const content = this.contentFor(document)
-      if (typeof content !== "string") return content
-      notSent = content
-      return undefined
+      return typeof content === "string" ? refuse(content) : content
     }
-    const unavailable = (): undefined => {
-      notSent = "unavailable"
-      return undefined
+    const unavailable = (): undefined => refuse("unavailable")
+    const load: BodySource["load"] = () => {
+      const isPlain = this.action.followUp === undefined
+      const cached = isPlain ? this.cachedDocument() : undefined
+      if (cached !== undefined || this.isObsolete()) return contentOf(cached)
+      if (!this.reserve()) return unavailable()
+      return Effect.andThen(this.findReplaced(), this.readDocument()).pipe(
+        Effect.map(contentOf),
+        Effect.catch(() => Effect.sync(unavailable))
+      )
     }
+    let hops = 0
     const posted = outbound.post({
       uri: to,
       trace: this.span?.traceparent,
@@ -309,14 +360,12 @@ class RelayAttempt {
       cause: { kind: "account", id: account },
       discovers: true,
       load: () => {
-        const isPlain = this.action.followUp === undefined
-        const cached = isPlain ? this.cachedDocument() : undefined
-        if (cached !== undefined || this.isObsolete()) return contentOf(cached)
-        if (!this.reserve()) return unavailable()
-        return Effect.andThen(this.findReplaced(), this.readDocument()).pipe(
-          Effect.map(contentOf),
-          Effect.catch(() => Effect.sync(unavailable))
-        )
+        if (hops++ > 0) return load()
+        // The permit may have come long after the attempt began.
+        return Effect.flatMap(this.findHold(), (held) => {
+          const loaded = held === undefined ? load() : refuse(held)
+          return Effect.isEffect(loaded) ? loaded : Effect.succeed(loaded)
+        }).pipe(Effect.catch(() => Effect.sync(unavailable)))
       },
       toLinkedData: ({ body, headers }) => ({
         headers: { ...headers, "Content-Type": "application/ld+json" },
@@ -334,12 +383,13 @@ class RelayAttempt {
     })
     return Effect.flatMap(posted, (outcome): Effect.Effect<AttemptOutcome> => {
       if (notSent === undefined) return Effect.succeed(outcome)
-      return notSent === "unavailable" ? deferredOutcome : Effect.succeed(outcomesNotSent[notSent])
+      if (notSent === "unavailable") return deferredOutcome
+      return Effect.succeed(typeof notSent === "string" ? outcomesNotSent[notSent] : notSent)
     })
   }
 
   /** The content of the request, or why there is none. */
-  private contentFor(document: string | undefined): OutboundContent | NotSent {
+  private contentFor(document: string | undefined): OutboundContent | UnsentReason {
     if (document === undefined || this.isObsolete()) return "obsolete"
     if (this.isRevised()) return "unavailable"
     const isUnnamed = this.replacedUri === undefined
@@ -361,8 +411,38 @@ class RelayAttempt {
   }
 }
 
+/** Whether a request was sent, or a delivery made, or neither will ever be. */
+const wasMade = (outcome: DeliveryOutcome | HeldAttempt): outcome is KnownOutcome["outcome"] =>
+  outcome._tag !== "Deferred" && outcome._tag !== "Held"
+
 const isFailure = ({ _tag }: DeliveryOutcome): boolean =>
   _tag === "PermanentFailure" || _tag === "RetryableFailure"
+
+const heldMessage = (
+  { attempt, recipient }: AttemptAction,
+  { origin }: HeldAttempt
+): NotificationMessage => ({
+  _tag: "AttemptHeld",
+  recipient,
+  attempt,
+  ...origin === undefined ? {} : { origin }
+})
+
+/** Asks again whether relays to this URI are paused: the pause may have ended meanwhile. */
+export const confirmHold = (
+  { pauses }: RelayDependencies,
+  peers: Peers,
+  { account, to }: Extract<NotificationAction, { readonly _tag: "ConfirmHold" }>
+): Effect.Effect<NotificationMessage | void> => {
+  const found = pauses?.findCurrent(peers, account, to) ?? Effect.succeed(undefined)
+  return found.pipe(
+    Effect.map((held): NotificationMessage | void =>
+      held === undefined ? { _tag: "Release" } : undefined
+    ),
+    // The hold ends by itself.
+    Effect.catch(() => Effect.void)
+  )
+}
 
 /** Makes the attempt. Returns its outcome as a message; nothing if the attempt is obsolete. */
 export const makeAttempt = (
@@ -374,13 +454,13 @@ export const makeAttempt = (
 ): Effect.Effect<NotificationMessage | void> => {
   const relay = new RelayAttempt(deps, resources, self, peers, action)
   const { account, attempt, recipient } = action
-  const attempting = Effect.clockWith((clock) => {
-    const beganAtMs = clock.currentTimeMillisUnsafe()
-    return relay.begin().pipe(
+  const attempting = Effect.clockWith((clock) =>
+    relay.begin().pipe(
       Effect.catch(() => deferredOutcome),
       Effect.flatMap((outcome): Effect.Effect<NotificationMessage | void> => {
         relay.report(outcome)
         if (outcome === undefined) return Effect.void
+        if (outcome._tag === "Held") return Effect.succeed(heldMessage(action, outcome))
         const attempted = {
           _tag: "Attempted",
           recipient,
@@ -389,7 +469,7 @@ export const makeAttempt = (
           ...action.followUp === undefined ? {} : { edition: action.followUp.edition },
           ...outcome._tag === "Deferred"
             ? {}
-            : relay.exchanged(beganAtMs, clock.currentTimeMillisUnsafe(), outcome),
+            : relay.exchanged(clock.currentTimeMillisUnsafe(), outcome),
           random: deps.random()
         } as const
         relay.releaseDocument()
@@ -400,6 +480,6 @@ export const makeAttempt = (
         )
       })
     )
-  })
+  )
   return Effect.ensuring(attempting, Effect.sync(() => relay.end()))
 }

@@ -2,7 +2,7 @@
 export { makeOutbound, type OutboundService, readerOf } from "./client.ts"
 export { addressRules } from "./destination.ts"
 export { notAllowed } from "./problems.ts"
-export { type BodyMemory, type Deferred, type DeliveryFailure, DeliveryOutcome,
+export { type BodyMemory, type BodySource, type Deferred, type DeliveryFailure, DeliveryOutcome,
   type ExchangeObserver, ExchangeRecord, type Fetched, type FetchOutcome, type Outbound,
   type OutboundContent, type Reach, type RequestBounds, type RequestCause,
   type TextContent } from "./protocol.ts"

@@ -5,8 +5,8 @@ import { followUpsMax, idempotencyRetentionMs, recipientsInlineMax,
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import type { Queued } from "../../actors/notification/attempts.ts"
-import { withReplaces, writableUri } from "../../actors/notification/follow-up-documents.ts"
-import { withdrawalFragment } from "../../actors/notification/follow-ups.ts"
+import { withdrawalFragment, withReplaces,
+  writableUri } from "../../actors/notification/follow-ups.ts"
 import type { RecipientState } from "../../actors/notification/protocol.ts"
 import { withSealedPassword } from "../../actors/sealed-fragment.ts"
 import { address } from "../../runtime/index.ts"

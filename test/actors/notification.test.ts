@@ -12,6 +12,10 @@ const reportLeaseEndMs = nowMs + failureReportLeaseMs
 
 const text = "A notification was not delivered to https://example.org/…: answered 410."
 
+const heldBack = { _tag: "AttemptHeld", recipient: 0, attempt: 1 } as const
+
+const release = { _tag: "Release" } as const
+
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
   state: NotificationState,
@@ -46,6 +50,8 @@ describe("the notification's table", () => {
     "Absent.Describe": () => expectRefused(decide(absent, describing(owner)), "NotFound"),
     "Absent.Attempted": () =>
       expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
+    "Absent.AttemptHeld": () => expect(effectsOf(decide(absent, heldBack))).toBeUndefined(),
+    "Absent.Release": () => expectRefused(decide(absent, release), "NotFound"),
     "Absent.FailureReportAddressed": () =>
       expect(effectsOf(decide(absent, addressed))).toBeUndefined(),
     "Absent.FailureReportSettled": () => expect(effectsOf(decide(absent, settled))).toBeUndefined(),
@@ -90,6 +96,20 @@ describe("the notification's table", () => {
         expect(effectsOf(decide(one, late))).toBeUndefined()
       }
       expect(effectsOf(decide(ended, attempted(delivered, 0, 2)))).toBeUndefined()
+    },
+    "Queued.AttemptHeld": () => {
+      const decision = decide(one, heldBack)
+      expect(stateOf(decision)).toMatchObject({ version: 2, running: [], holds: [{ atMs: nowMs }] })
+      for (const late of [{ ...heldBack, attempt: 2 }, { ...heldBack, recipient: 7 }]) {
+        expect(effectsOf(decide(one, late))).toBeUndefined()
+      }
+      expect(effectsOf(decide(ended, heldBack))).toBeUndefined()
+    },
+    "Queued.Release": () => {
+      const decision = decide(stateOf(decide(one, heldBack)), release)
+      expect(decision.answer).toEqual({ _tag: "Done" })
+      expect(begun(decision)).toEqual([0])
+      expectOnlyReply(decide(one, release), { _tag: "Done" })
     },
     "Queued.FailureReportAddressed": () => {
       const waiting = stateOf(decide(two, reported(), reporting))
@@ -249,6 +269,8 @@ describe("the notification's table", () => {
       expectRefused(decide(removed, describing(owner)), "Gone")
       expectGuarded(removed, describing)
     },
+    "Removed.AttemptHeld": () => expect(effectsOf(decide(removed, heldBack))).toBeUndefined(),
+    "Removed.Release": () => expectRefused(decide(removed, release), "Gone"),
     "Removed.Attempted": () =>
       expect(effectsOf(decide(removed, attempted(delivered)))).toBeUndefined(),
     "Removed.FailureReportAddressed": () =>

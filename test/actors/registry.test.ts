@@ -15,6 +15,7 @@ describe("the registry of kinds", () => {
       "idempotency",
       "mailbox",
       "notification",
+      "outgoing-mailbox",
       "readiness",
       "registration",
       "session",

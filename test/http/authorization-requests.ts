@@ -92,6 +92,8 @@ const bodies: Readonly<Record<string, Sending>> = {
     body: new URLSearchParams({ to: "http://192.0.2.1/", description: "d", url: "http://a.test/" })
       .toString()
   },
+  "PUT /outgoing/{account}/pauses": { body: "<pauses/>" },
+  "POST /outgoing/{account}/pauses": { type: form, body: "method=put" },
   "POST /outgoing/{account}/retry": { type: form, body: "since=2020-01-01T00:00:00Z" },
   "POST /outgoing/{account}/{notification}": removal,
   "POST /outgoing/{account}/{notification}/replacement": { body: notification },

@@ -43,6 +43,7 @@ const allKinds: Readonly<Record<string, boolean>> = {
   idempotency: false,
   mailbox: false,
   notification: false,
+  "outgoing-mailbox": false,
   readiness: true,
   registration: false,
   session: true,

@@ -2,7 +2,7 @@
 import { Effect, Fiber, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
-import { failureReportsFormat, followUpsFormat, relayAttemptsFormat, serviceFormat,
+import { failureReportsFormat, followUpsFormat, pausesFormat, relayAttemptsFormat, serviceFormat,
   testEventsFormat } from "../../actors/index.ts"
 import { formatAwaitMs } from "../../http/limits.ts"
 import { requireFormat } from "../../http/pipeline/service.ts"
@@ -33,7 +33,13 @@ it("are refused while such a node is in the cluster, and say what to do", async 
 
 it("need no later format than this version reads", () => {
   for (
-    const format of [failureReportsFormat, followUpsFormat, relayAttemptsFormat, testEventsFormat]
+    const format of [
+      failureReportsFormat,
+      followUpsFormat,
+      pausesFormat,
+      relayAttemptsFormat,
+      testEventsFormat
+    ]
   ) {
     expect(format).toBeLessThanOrEqual(serviceFormat)
   }

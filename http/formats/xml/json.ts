@@ -24,6 +24,8 @@ const attributeNames: NamesByParent = {
   receipt: ["status", "mailbox"],
   mailbox: ["href"],
   registration: ["status"],
+  pauses: ["status", "href", "since"],
+  pause: ["origin", "since"],
   query: ["on", "href", "expires", "contains", "since"],
   where: ["field", "op", "value"],
   order: ["by", "direction"],

@@ -129,12 +129,15 @@ export const describeAs = Effect.fnUntraced(function*(
   const view = yield* describe(0)
   if (isRefusal(view) || view.recipients.length >= view.count) return view
   const recipients = [...view.recipients]
+  let { held } = view
   while (recipients.length < view.count) {
     const next = yield* describe(recipients.length)
     if (isRefusal(next)) return next
     recipients.push(...next.recipients)
+    if (next.held !== undefined) held = { ...held, ...next.held }
   }
-  return { ...view, recipients, status: statusOf(recipients) }
+  const status = statusOf(recipients)
+  return { ...view, recipients, status, ...held === undefined ? {} : { held } }
 })
 
 /**

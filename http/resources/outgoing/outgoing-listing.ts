@@ -17,6 +17,7 @@ import { existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
+import { readPauses } from "./pauses.ts"
 
 /**
  * Redirects `/outgoing` to the caller's own outgoing mailbox, with the query; after 307 the client
@@ -137,13 +138,13 @@ export const getOutgoingListing = defineHandler(function*(service, call) {
   const filter = yield* statusFilterOf(call)
   const reading = readListing(service, mailbox, page, filter)
   const { listed, next } = yield* inPlace(service.actorListings, call.request, reading)
+  const pauses = yield* readPauses(service, mailbox)
   const status = filter === undefined ? "" : `&status=${filter}`
   const nextHref = next === undefined
     ? undefined
     : `${mailbox.href}?limit=${page.limit}&after=${next}${status}`
-  return viewAnswer(listingView(service, mailbox, listed, filter, nextHref), {
-    headers: readerHeaders
-  })
+  const shown = { listed, filter, next: nextHref }
+  return viewAnswer(listingView(service, mailbox, pauses, shown), { headers: readerHeaders })
 })
 
 /* Retrying a span. */

@@ -1,8 +1,10 @@
 /** The operations of outgoing mailboxes (A5 to A8). */
+import { pausedOriginsMax } from "../../../actors/index.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
-  pagingParameters, ref, type RequestBodyDescription, rootElement, seeOtherResponse, someOf, text,
-  uri, viewResponse, webUri } from "../../formats/openapi/index.ts"
+  emptyResponse, eventContent, extensible, formRequestBody, formSchema, ignored, list, object,
+  oneOf, pagingParameters, ref, type RequestBodyDescription, rootElement, seeOtherResponse, someOf,
+  text, uri, viewResponse, webUri, withoutHtml } from "../../formats/openapi/index.ts"
+import { uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { attemptSchema } from "../attempts/index.ts"
 import { postReplacement, postWithdrawal } from "./follow-ups.ts"
@@ -11,6 +13,7 @@ import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-lis
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
 import { composeForm, replacementForm, retrySpanForm } from "./outgoing-views.ts"
+import { getPauses, postPausesForm, putPauses } from "./pauses.ts"
 import { getRelayAttempts } from "./relay-attempts.ts"
 import { postOutgoing } from "./submission.ts"
 
@@ -18,6 +21,7 @@ const status = oneOf("sent", "waiting", "failed")
 
 const recipient = object({
   ...attributes({ href: uri, attempts: digits, last: dateTime, next: dateTime, code: digits }),
+  paused: attribute({ ...dateTime, description: "Since when a pause keeps it back." }),
   status: attribute(oneOf("success", "retry", "waiting", "failed")),
   location: attribute(text),
   problem: attribute(text)
@@ -85,10 +89,30 @@ export const outgoingResource: ResourceDefinition = {
     }, ["href", "attempt"]),
     OutgoingListing: rootElement("notifications", {
       ...attributes({ href: uri }),
+      paused: attribute({ ...dateTime, description: "Since when all relays are paused." }),
       notification: list(
         object(attributes({ status, href: uri, time: dateTime }), ["status", "href"])
       )
     }, ["href", "notification"]),
+    ChangedPauses: rootElement("pauses", {
+      status: attribute(oneOf("active", "paused")),
+      pause: {
+        ...list(object({
+          origin: attribute({
+            ...webUri,
+            maxLength: uriCharsMax,
+            description: "Without a path, such as `https://receiver.example`."
+          }),
+          ...ignored(attributes({ since: dateTime }))
+        }, ["origin"])),
+        maxItems: pausedOriginsMax
+      },
+      ...ignored(attributes({ href: uri, since: dateTime }))
+    }),
+    Pauses: rootElement("pauses", {
+      ...attributes({ href: uri, status: oneOf("active", "paused"), since: dateTime }),
+      pause: list(object(attributes({ origin: uri, since: dateTime }), ["origin", "since"]))
+    }, ["href", "status", "pause"]),
     Retried: rootElement(
       "retried",
       attributes({ notifications: digits, recipients: digits, next: uri }),
@@ -149,6 +173,46 @@ export const outgoingResource: ResourceDefinition = {
       problems: ["blocked"],
       responses: {
         202: viewResponse("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
+        303: seeOtherResponse
+      }
+    },
+    "GET /outgoing/{account}/pauses": {
+      handle: getPauses,
+      id: "getPauses",
+      summary: "Reads which relays are paused",
+      needs: "role",
+      scopes: ["send", "read"],
+      responses: { 200: viewResponse("Pauses", "What is paused, and since when") }
+    },
+    "PUT /outgoing/{account}/pauses": {
+      handle: putPauses,
+      id: "replacePauses",
+      summary:
+        "Pauses all relays of the outgoing mailbox, or those to some origins, or resumes them",
+      description:
+        "What is sent meanwhile is accepted and waits; when its pause ends, it is relayed.",
+      needs: "role",
+      scopes: ["send"],
+      body: documentRequestBody("ChangedPauses"),
+      problems: ["conflict"],
+      responses: { 200: viewResponse("Pauses", "What is paused now") }
+    },
+    "POST /outgoing/{account}/pauses": {
+      handle: postPausesForm,
+      id: "replacePausesByForm",
+      summary: "Pauses or resumes relays, for a page's form with `method=put`",
+      needs: "role",
+      scopes: ["send"],
+      body: formRequestBody(
+        formSchema({
+          method: oneOf("put"),
+          status: oneOf("active", "paused"),
+          origin: { ...text, description: "Origins, a line each; the field may repeat." }
+        }, ["method"])
+      ),
+      problems: ["precondition-failed"],
+      responses: {
+        200: withoutHtml(viewResponse("Pauses", "What is paused now")),
         303: seeOtherResponse
       }
     },

@@ -1,6 +1,7 @@
 /** The documents and pages of outgoing mailboxes; the pages work without a script. */
 import type { NotificationStatus, NotificationView,
   RecipientState } from "../../../actors/notification/index.ts"
+import type { Pauses } from "../../../actors/outgoing-mailbox/index.ts"
 import { chipsScriptPath, deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
   liveScriptPath, liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
@@ -10,6 +11,7 @@ import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { notificationControls } from "../mailboxes/index.ts"
 import { attemptsHref, attemptsPath, mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef, recipientAnchor } from "./outgoing-access.ts"
+import { pausedNotice, pauseForms } from "./pause-views.ts"
 
 /** One notification of a listing. */
 export interface ListedOutgoing {
@@ -48,21 +50,32 @@ const attemptCount = ({ attempts }: RecipientState, at: number, path: string): H
 }
 
 /** The details of a recipient, in the order of a person's questions. */
-const details = (recipient: RecipientState, at: number, path: string): Html => {
-  const { lastAtMs, location, nextAtMs, problem } = recipient
+const details = (
+  recipient: RecipientState,
+  at: number,
+  heldAtMs: number | undefined,
+  path: string
+): Html => {
+  const { lastAtMs, location, problem } = recipient
+  const nextAtMs = heldAtMs === undefined ? recipient.nextAtMs : undefined
   const code = answered(recipient)
   return html`${attemptCount(recipient, at, path)}${
     lastAtMs === undefined ? nothing : html` · last ${timeAt(lastAtMs)}`
   }${nextAtMs === undefined ? nothing : html` · next ${timeAt(nextAtMs)}`}${
-    code === undefined ? nothing : html` · ${code}`
-  }${problem === undefined ? nothing : html` · ${problem}`}${
-    location === undefined ? nothing : html` · ${link(location, "where it is stored")}`
-  }`
+    heldAtMs === undefined ? nothing : html` · paused since ${timeAt(heldAtMs)}`
+  }${code === undefined ? nothing : html` · ${code}`}${
+    problem === undefined ? nothing : html` · ${problem}`
+  }${location === undefined ? nothing : html` · ${link(location, "where it is stored")}`}`
 }
 
-const row = (recipient: RecipientState, at: number, path: string): Html =>
+const row = (
+  recipient: RecipientState,
+  at: number,
+  heldAtMs: number | undefined,
+  path: string
+): Html =>
   html`<tr><td>${link(recipient.to)}</td><td>${statusBadge(badges, recipient.status)}
-<span class="quiet">${details(recipient, at, path)}</span></td></tr>
+<span class="quiet">${details(recipient, at, heldAtMs, path)}</span></td></tr>
 `
 
 /** When the notification was last replaced, and when it was withdrawn. */
@@ -79,7 +92,7 @@ const notificationPage = (
   { caller, path }: OutgoingNotificationRef,
   view: NotificationView
 ): Html => {
-  const { createdAtMs, recipients, status } = view
+  const { createdAtMs, held, recipients, status } = view
   const { replaced, withdrawn } = followUpTimes(view)
   return html`${
     livePart(
@@ -91,7 +104,7 @@ const notificationPage = (
 <table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">Status</th></tr></thead>
 <tbody id="recipients">
-${recipients.map((recipient, at) => row(recipient, at, path))}</tbody></table></div>
+${recipients.map((one, at) => row(one, at, held?.[at], path))}</tbody></table></div>
 `,
       path
     )
@@ -201,10 +214,11 @@ export const retrySpanForm = (path: string): HtmlForm => ({
 /** The notifications, newest first. */
 const listingPage = (
   mailbox: OutgoingRef,
+  pauses: Pauses,
   listed: ReadonlyArray<ListedOutgoing>,
   filter: NotificationStatus | undefined
 ): Html =>
-  html`${filters(mailbox, filter)}
+  html`${pausedNotice(mailbox, pauses)}${filters(mailbox, filter)}
 ${
     livePart(
       "entries",
@@ -220,10 +234,10 @@ ${
   }${liveState}`
 
 /** The forms below the notifications. */
-const listingForms = (mailbox: OutgoingRef): Html =>
+const listingForms = (mailbox: OutgoingRef, pauses: Pauses): Html =>
   html`${
     mailbox.caller.name === mailbox.account ? renderForm(composeForm(mailbox.path)) : nothing
-  }${renderForm(retrySpanForm(mailbox.path))}`
+  }${renderForm(retrySpanForm(mailbox.path))}${pauseForms(mailbox, pauses)}`
 
 /** Continues a retry of a span: the same request with another cursor. */
 const continueForm = (action: string): Html =>
@@ -240,13 +254,14 @@ const continueForm = (action: string): Html =>
 const optionalText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : printable(text)
 
-const recipientElement = (recipient: RecipientState): Element =>
+const recipientElement = (recipient: RecipientState, heldAtMs: number | undefined): Element =>
   element("recipient", {
     status: recipient.status,
     href: recipient.to,
     attempts: recipient.attempts,
     last: isoTime(recipient.lastAtMs),
     next: isoTime(recipient.nextAtMs),
+    paused: isoTime(heldAtMs),
     code: recipient.code,
     location: optionalText(recipient.location),
     problem: optionalText(recipient.problem)
@@ -257,7 +272,7 @@ export const statusElement = (
   { href }: Pick<OutgoingNotificationRef, "href">,
   view: NotificationView
 ): Element => {
-  const { createdAtMs, recipients, status } = view
+  const { createdAtMs, held, recipients, status } = view
   const { replaced, withdrawn } = followUpTimes(view)
   return element(
     "notification",
@@ -268,7 +283,7 @@ export const statusElement = (
       replaced: isoTime(replaced),
       withdrawn: isoTime(withdrawn)
     },
-    ...recipients.map(recipientElement)
+    ...recipients.map((one, at) => recipientElement(one, held?.[at]))
   )
 }
 
@@ -310,9 +325,12 @@ export const statusView = (
 export const listingView = (
   service: Service,
   mailbox: OutgoingRef,
-  listed: ReadonlyArray<ListedOutgoing>,
-  filter: NotificationStatus | undefined,
-  next: string | undefined
+  pauses: Pauses,
+  { filter, listed, next }: {
+    readonly listed: ReadonlyArray<ListedOutgoing>
+    readonly filter: NotificationStatus | undefined
+    readonly next: string | undefined
+  }
 ): ResourceView => {
   const links: ReadonlyArray<PageLink> = next === undefined
     ? []
@@ -322,7 +340,7 @@ export const listingView = (
     tree: () =>
       element(
         "notifications",
-        { href: mailbox.href },
+        { href: mailbox.href, paused: isoTime(pauses.pausedAtMs) },
         ...listed.map(({ atMs, id, status }) =>
           element("notification", {
             status,
@@ -331,8 +349,8 @@ export const listingView = (
           })
         )
       ),
-    body: () => listingPage(mailbox, listed, filter),
-    forms: () => listingForms(mailbox),
+    body: () => listingPage(mailbox, pauses, listed, filter),
+    forms: () => listingForms(mailbox, pauses),
     links,
     scripts: [liveScriptPath, chipsScriptPath]
   }

@@ -73,6 +73,7 @@ const outgoing = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   }, 100)
   return [
     samplePage("outgoing", "/outgoing/admin"),
+    samplePage("pauses", "/outgoing/admin/pauses"),
     samplePage("sent", path),
     samplePage("sent-attempts", `${path}/attempts`)
   ]

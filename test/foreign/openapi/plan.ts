@@ -295,6 +295,12 @@ const outgoing: ReadonlyArray<Call> = [
   call("POST /outgoing", 307, { body: { to: nowhere, description: "A message" } }),
   call("POST /outgoing/{account}", 202, submission(refused)),
   call("GET /outgoing/{account}", 200, { path: own }),
+  call("PUT /outgoing/{account}/pauses", 200, {
+    path: own,
+    body: { pause: [{ origin: "https://receiver.example" }] }
+  }),
+  call("GET /outgoing/{account}/pauses", 200, { path: own }),
+  call("POST /outgoing/{account}/pauses", 200, { path: own, body: { method: "put" } }),
   call("GET /outgoing/{account}/{notification}", 200, { path: sent, until: ["status", "failed"] }),
   call("GET /outgoing/{account}/{notification}/attempts", 200, { path: sent }),
   call("POST /outgoing/{account}/{notification}/retry", 202, { path: sent, body: {} }),

@@ -20,6 +20,22 @@ const retried = async ({ asks, send }: OperationCalls, path: string): Promise<vo
   })
 }
 
+/** The pauses of an outgoing mailbox; in the end nothing is paused. */
+const askPauses = async ({ asks }: OperationCalls): Promise<void> => {
+  const path = "/outgoing/admin/pauses"
+  const origin = "https://receiver.example"
+  await asks("GET /outgoing/{account}/pauses", { path })
+  await asks("PUT /outgoing/{account}/pauses", {
+    path,
+    root: "pauses",
+    json: () => ({ status: "active", pause: [{ origin }] })
+  })
+  await asks("POST /outgoing/{account}/pauses", {
+    path,
+    form: () => ({ method: "put", status: "active", origin: "" })
+  })
+}
+
 /** Outgoing notifications and their stream. */
 export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
   const { asks, receiver, send, service } = calls
@@ -47,6 +63,7 @@ export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
   await asks(`GET ${key}`, { path: one })
   expect((await firstEvent(service, one))?.event).toBe("status")
   const since = "2020-01-01T00:00:00Z"
+  await askPauses(calls)
   await asks("POST /outgoing/{account}/retry", {
     path: `${path}/retry?since=${since}`,
     form: () => ({ since }),

@@ -267,6 +267,7 @@ export class Depositor {
     )
     this.show("/outgoing", "/outgoing")
     this.show("/outgoing/{account}", "/outgoing/admin")
+    this.show("/outgoing/{account}/pauses", "/outgoing/admin/pauses")
     this.show("/outgoing/{account}/{notification}", sent)
     this.show("/outgoing/{account}/{notification}/attempts", `${sent}/attempts`)
     for (const path of [sent, registration]) {

@@ -1,0 +1,114 @@
+/**
+ * Holds: what a pause keeps back of a notification (protocol §1.3).
+ *
+ * The outgoing mailbox has the pauses (actors/outgoing-mailbox). Each attempt asks for them before
+ * it sends anything. An attempt that is paused is not made and does not count, so that the schedule
+ * stands still. The notification stores the hold, once for all recipients that it concerns, and
+ * then asks again whether the pause still stands: either that sees the end of the pause, or the end
+ * of the pause comes later, and releases what it finds. After a crash between both, the hold ends
+ * by itself after a while, and the next attempt asks again.
+ */
+import { holdContinuesMs, holdMaxMs, holdMinMs, pausedOriginsMax } from "../limits.ts"
+import { parseUrl } from "../parse-url.ts"
+import { hasEnded, type Queued } from "./attempts.ts"
+import type { Hold, RecipientState, RunningAttempt } from "./protocol.ts"
+
+/** The format of the cluster with which relays can be paused: older nodes would send them. */
+export const pausesFormat = 3
+
+/** Whether the hold concerns relays to this URI: all of them, or those to its origin. */
+const concerns = ({ origin }: Hold, to: string): boolean =>
+  origin === undefined || origin === parseUrl(to)?.origin
+
+/** When the hold of a recipient began; undefined if no hold keeps it back now. */
+export const heldSinceMs = (
+  { holds = [] }: Queued,
+  { to }: RecipientState,
+  nowMs: number
+): number | undefined => holds.find((hold) => hold.untilMs > nowMs && concerns(hold, to))?.atMs
+
+/** Since when the shown recipients are held back that wait for nothing else, by their index. */
+export const heldOf = (
+  state: Queued,
+  shown: ReadonlyArray<RecipientState>,
+  from: number,
+  nowMs: number
+): Readonly<Record<number, number>> | undefined => {
+  if (state.holds === undefined) return undefined
+  const held = shown.flatMap((one, at): ReadonlyArray<readonly [number, number]> => {
+    if (hasEnded(one) || (one.nextAtMs ?? 0) > nowMs) return []
+    const sinceMs = heldSinceMs(state, one, nowMs)
+    return sinceMs === undefined ? [] : [[from + at, sinceMs]]
+  })
+  return held.length === 0 ? undefined : Object.fromEntries(held)
+}
+
+/**
+ * Whether no attempt of a held recipient can run, although the actor does not know which run: none
+ * did when the hold was stored.
+ */
+export const isQuietlyHeld = (
+  { holds = [] }: Queued,
+  { to }: RecipientState,
+  nowMs: number
+): boolean =>
+  holds.some((hold) => hold.isQuiet === true && hold.untilMs > nowMs && concerns(hold, to))
+
+/** When the first of the holds ends by itself. */
+export const holdsEndMs = ({ holds = [] }: Queued, nowMs: number): number =>
+  holds.reduce(
+    (endMs, { untilMs }) => untilMs > nowMs ? Math.min(endMs, untilMs) : endMs,
+    Number.POSITIVE_INFINITY
+  )
+
+/** The longer a pause has lasted, the later its end is asked for again. */
+const nextUntilMs = (sinceMs: number, nowMs: number): number =>
+  nowMs + Math.min(Math.max(nowMs - sinceMs, holdMinMs), holdMaxMs)
+
+/** What a paused attempt changes. */
+export interface HoldChange {
+  readonly holds: ReadonlyArray<Hold>
+  /** It must be stored, and whether the pause still stands be asked. */
+  readonly isNew: boolean
+  /** It must be stored: since then no attempt that it concerns runs. */
+  readonly isQuieter: boolean
+  /** Readers see a hold that they did not see before. */
+  readonly isShown: boolean
+}
+
+/** The holds after a paused attempt; `running` are the attempts beside it. */
+export const afterHeld = (
+  { holds = [], recipients }: Queued,
+  origin: string | undefined,
+  running: ReadonlyArray<RunningAttempt>,
+  nowMs: number
+): HoldChange => {
+  const before = holds.find((hold) => hold.origin === origin)
+  const isActive = before !== undefined && before.untilMs > nowMs
+  const of = origin === undefined ? {} : { origin }
+  // A hold that ended long ago is of an earlier pause.
+  const continues = before !== undefined && nowMs < before.untilMs + holdContinuesMs
+  const atMs = continues ? Math.min(before.atMs, nowMs) : nowMs
+  const untilMs = isActive ? before.untilMs : nextUntilMs(atMs, nowMs)
+  const isQuiet = !running.some(({ deferred, recipient }) => {
+    const to = recipients[recipient]?.to
+    return deferred !== true && to !== undefined && concerns({ ...of, atMs, untilMs }, to)
+  })
+  const others = holds.filter((other) => other !== before).slice(-pausedOriginsMax)
+  return {
+    holds: [...others, { ...of, atMs, untilMs, ...isQuiet ? { isQuiet } : {} }],
+    isNew: !isActive,
+    isQuieter: isQuiet && before?.isQuiet !== true,
+    isShown: !continues
+  }
+}
+
+/** The state without holds. */
+export const withoutHolds = (state: Queued): Queued => {
+  const { holds: _, ...free } = state
+  return free
+}
+
+/** Whether there is something that a release would begin. */
+export const mayRelease = ({ endedAtMs, holds }: Queued): boolean =>
+  holds !== undefined && endedAtMs === undefined

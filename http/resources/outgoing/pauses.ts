@@ -1,0 +1,135 @@
+/** The pauses of an outgoing mailbox: all its relays, or those to some origins (protocol §1.3). */
+import { Effect } from "effect"
+import { outgoingMailboxKind, parseUrl, pausedOriginsMax,
+  pausesFormat } from "../../../actors/index.ts"
+import type { OutgoingMailboxMessage, OutgoingMailboxReply,
+  Pauses } from "../../../actors/outgoing-mailbox/index.ts"
+import { address } from "../../../runtime/index.ts"
+import { callerOf } from "../../auth/index.ts"
+import { childrenOf } from "../../formats/xml/index.ts"
+import { uriCharsMax } from "../../limits.ts"
+import { askOrRefusal, type Call, defineHandler, describeActor, entityTags, expectedVersion,
+  expectReply, failRefused, type HandlerFailure, type HttpError, isPageForm, readerHeaders,
+  readFormMethod, readInput, type RequestInput, requireFormat, seeOther, type Service,
+  unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce } from "../../request-record.ts"
+import { existingOutgoingRef, type OutgoingRef } from "./outgoing-access.ts"
+import { pausesPath, pausesView } from "./pause-views.ts"
+
+const addressOf = ({ account }: OutgoingRef) => address(outgoingMailboxKind, account)
+
+/** What is paused. A node of an earlier version in the cluster has no pauses, and knows none. */
+export const readPauses = (
+  service: Service,
+  mailbox: OutgoingRef
+): Effect.Effect<Pauses, HandlerFailure> => {
+  if (service.system.format() < pausesFormat) return Effect.succeed({ origins: [], version: 0 })
+  const message: OutgoingMailboxMessage = { _tag: "Describe", caller: callerOf(mailbox.caller) }
+  return failRefused(describeActor<Pauses>(service, addressOf(mailbox), message))
+}
+
+/** The origin of a text that is one; undefined for any other text. */
+const originIn = (text: string): string | undefined => {
+  const isHttp = text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text)
+  const url = isHttp ? parseUrl(text) : undefined
+  return url !== undefined && url.href === `${url.origin}/` ? url.origin : undefined
+}
+
+const originsIn = (input: RequestInput): ReadonlyArray<string> =>
+  input._tag === "Form"
+    ? input.fields.all("origin").flatMap((field) => field.split(/[\r\n]+/))
+      .map((line) => line.trim()).filter((line) => line !== "")
+    : childrenOf(input.root, "pause").map(({ attributes }) => attributes["origin"] ?? "")
+
+/** The pauses of a document or form; 422 for an invalid one, by its number: it may be a secret. */
+const chosenPauses = Effect.fnUntraced(function*(
+  input: RequestInput
+): Effect.fn.Return<
+  { readonly isPaused: boolean; readonly origins: ReadonlyArray<string> },
+  HttpError
+> {
+  const status = input._tag === "Form"
+    ? input.fields.get("status")
+    : input.root.attributes["status"]
+  if (status !== undefined && status !== "active" && status !== "paused") {
+    return yield* unprocessable("status must be active or paused")
+  }
+  const texts = originsIn(input)
+  const origins = texts.map(originIn)
+  const fault = origins.indexOf(undefined)
+  if (fault >= 0) {
+    return yield* unprocessable(
+      `origin number ${fault + 1} must be an origin such as https://receiver.example: ` +
+        "http or https, a host, and a port if it has one"
+    )
+  }
+  const unique = new Set(origins.filter((origin) => origin !== undefined))
+  if (unique.size > pausedOriginsMax) {
+    return yield* unprocessable(
+      `relays to at most ${pausedOriginsMax} origins can be paused: pause the outgoing mailbox`
+    )
+  }
+  return { isPaused: status === "paused", origins: [...unique] }
+})
+
+/** Replaces the pauses, of the version for which the conditions of the request hold. */
+const replacePauses = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: OutgoingRef,
+  input: RequestInput
+): Effect.fn.Return<Pauses, HandlerFailure> {
+  const chosen = yield* chosenPauses(input)
+  yield* requireFormat(service, pausesFormat)
+  const version = Effect.flatMap(
+    readPauses(service, mailbox),
+    (pauses) =>
+      Effect.as(
+        expectedVersion(
+          call,
+          Effect.sync(() => ({
+            version: pauses.version,
+            tags: entityTags(call, pausesView(service, mailbox, pauses))
+          }))
+        ),
+        pauses.version
+      )
+  )
+  const message: OutgoingMailboxMessage = {
+    _tag: "Replace",
+    caller: callerOf(mailbox.caller),
+    ...chosen
+  }
+  const reply = yield* failRefused(changeOnce(
+    service,
+    call,
+    version,
+    (expected) =>
+      askOrRefusal<OutgoingMailboxReply>(service, addressOf(mailbox), { ...message, ...expected })
+  ))
+  return expectReply(reply, "Described").view
+})
+
+/** GET: what is paused, and since when. */
+export const getPauses = defineHandler(function*(service, call) {
+  const mailbox = yield* existingOutgoingRef(service, call)
+  const pauses = yield* readPauses(service, mailbox)
+  return viewAnswer(pausesView(service, mailbox, pauses), { headers: readerHeaders })
+})
+
+/** PUT: what is paused from now on. What waits for a pause that ends is relayed. */
+export const putPauses = defineHandler(function*(service, call) {
+  const mailbox = yield* existingOutgoingRef(service, call)
+  const pauses = yield* replacePauses(service, call, mailbox, yield* readInput(call, "pauses"))
+  return viewAnswer(pausesView(service, mailbox, pauses), { headers: readerHeaders })
+})
+
+/** PUT from the forms of pages. */
+export const postPausesForm = defineHandler(function*(service, call) {
+  const mailbox = yield* existingOutgoingRef(service, call)
+  const { input } = yield* readFormMethod(call, "pauses", ["put"])
+  const pauses = yield* replacePauses(service, call, mailbox, input)
+  return isPageForm(call.request)
+    ? seeOther(service, pausesPath(mailbox))
+    : viewAnswer(pausesView(service, mailbox, pauses), { headers: readerHeaders })
+})

@@ -1,0 +1,210 @@
+/** What a notification decides while relays of its outgoing mailbox are paused. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { attemptLeaseMs, holdContinuesMs, holdMaxMs, holdMinMs,
+  recipientsInlineMax } from "../../actors/limits.ts"
+import type { Queued } from "../../actors/notification/attempts.ts"
+import { pausesFormat } from "../../actors/notification/holds.ts"
+import type { NotificationMessage } from "../../actors/notification/protocol.ts"
+import { confirmHold } from "../../actors/notification/relay.ts"
+import { AskTimeout } from "../../runtime/index.ts"
+import { effectsOf, nowMs } from "./cells.ts"
+import { noDependencies, noPeers } from "./dependencies.ts"
+import { attempted, begun, created, decide, delivered, describing, faulted, following, one, owner,
+  reloaded, stateOf, timerFired, two, uri, where } from "./notification-cells.ts"
+
+const heldBack = (recipient = 0, attempt = 1, origin?: string): NotificationMessage => ({
+  _tag: "AttemptHeld",
+  recipient,
+  attempt,
+  ...origin === undefined ? {} : { origin }
+})
+const release: NotificationMessage = { _tag: "Release" }
+const confirm = { _tag: "ConfirmHold", account: "alice", to: uri(0) }
+const here = "https://example.org"
+const elsewhere = "https://other.example"
+
+/** Both attempts were paused. */
+const paused = (state: Queued): Queued => {
+  const first = stateOf(decide(state, heldBack()))
+  return stateOf(decide(first, heldBack(1)))
+}
+
+describe("a paused attempt", () => {
+  it("counts as no attempt, is stored, and asks whether the pause still stands", () => {
+    const decision = decide(one, heldBack())
+    const state = stateOf(decision)
+    expect(state.recipients).toEqual(one.recipients)
+    expect(state.holds).toEqual([{ atMs: nowMs, untilMs: nowMs + holdMinMs, isQuiet: true }])
+    expect(decision.durable).toBe(true)
+    expect(decision.timerAtMs).toBe(nowMs + holdMinMs)
+    expect(decision.actions).toEqual([confirm])
+  })
+
+  it("holds all others back: only the first is stored, and that none runs any more", () => {
+    const first = decide(two, heldBack())
+    expect(stateOf(first).holds).toEqual([{ atMs: nowMs, untilMs: nowMs + holdMinMs }])
+    // The other attempt still runs; after a crash the timer fires at once, and begins none.
+    expect(first.timerAtMs).toBe(nowMs)
+    expect(begun(decide(reloaded(stateOf(first)), timerFired))).toEqual([])
+    const second = decide(stateOf(first), heldBack(1))
+    expect(stateOf(second).holds).toEqual([
+      { atMs: nowMs, untilMs: nowMs + holdMinMs, isQuiet: true }
+    ])
+    expect([second.durable, second.actions ?? []]).toEqual([true, []])
+    expect(effectsOf(decide(stateOf(second), heldBack(1, 2)))).toBeUndefined()
+  })
+
+  it("is one write for many recipients", () => {
+    let state = created(recipientsInlineMax + 4)
+    let writes = 0
+    for (const { recipient } of state.running ?? []) {
+      const decision = decide(state, heldBack(recipient))
+      expect(decision.items).toBeUndefined()
+      if (decision.durable) writes += 1
+      state = stateOf(decision)
+    }
+    expect([state.running, writes]).toEqual([[], 2])
+  })
+
+  it("is not made by a timer, but once the hold has ended, and then less often", () => {
+    let state = stateOf(decide(one, heldBack()))
+    let atMs = nowMs
+    for (const wait of [holdMinMs, holdMinMs, 2 * holdMinMs, 4 * holdMinMs]) {
+      expect(begun(decide(reloaded(state), timerFired, { nowMs: atMs + wait - 1 }))).toEqual([])
+      atMs += wait
+      const due = decide(reloaded(state), timerFired, { nowMs: atMs })
+      expect(begun(due)).toEqual([0])
+      const again = decide(stateOf(due), heldBack(), { nowMs: atMs })
+      state = stateOf(again)
+      expect(state.version).toBe(2)
+      expect(state.holds?.[0]?.atMs).toBe(nowMs)
+    }
+    const late = nowMs + 100 * holdMaxMs
+    const old = { ...one, holds: [{ atMs: nowMs, untilMs: late }] }
+    const kept = stateOf(decide(old, heldBack(), { nowMs: late })).holds
+    expect(kept?.[0]?.untilMs).toBe(late + holdMaxMs)
+    // That was another pause.
+    const after = late + holdContinuesMs
+    expect(stateOf(decide(old, heldBack(), { nowMs: after })).holds?.[0])
+      .toMatchObject({ atMs: after, untilMs: after + holdMinMs })
+  })
+
+  it("does not run down the schedule: nothing is lost however long it lasts", () => {
+    const tried = stateOf(decide(one, attempted(faulted)))
+    const dueMs = tried.recipients[0]?.nextAtMs ?? 0
+    const due = decide(tried, timerFired, { nowMs: dueMs })
+    const state = stateOf(decide(stateOf(due), heldBack(0, 2), { nowMs: dueMs }))
+    expect(state.recipients).toEqual(tried.recipients)
+    const later = dueMs + 365 * 24 * 60 * 60_000
+    const again = decide(stateOf(decide(state, release, { nowMs: later })), timerFired, {
+      nowMs: later + attemptLeaseMs
+    })
+    expect(again.actions).toMatchObject([{ attempt: 2 }])
+    expect(stateOf(again).endedAtMs).toBeUndefined()
+  })
+})
+
+describe("the end of a pause", () => {
+  it("begins what is due, and leaves what is not", () => {
+    const decision = decide(paused(two), release)
+    expect(decision.answer).toEqual({ _tag: "Done" })
+    expect(begun(decision)).toEqual([0, 1])
+    expect(stateOf(decision)).not.toHaveProperty("holds")
+    expect([decision.durable, decision.timerAtMs]).toEqual([true, nowMs])
+    const nextAtMs = nowMs + 5_000
+    const waiting = where(paused(two), { status: "retry", nextAtMs })
+    const later = decide(waiting, release)
+    expect([begun(later), later.timerAtMs]).toEqual([[], nextAtMs])
+  })
+
+  it("changes nothing where nothing is held, and nothing twice", () => {
+    expect(effectsOf(decide(one, release))).toBeUndefined()
+    const next = stateOf(decide(paused(two), release))
+    expect(effectsOf(decide(next, release))).toBeUndefined()
+    // An attempt that had asked before the end reports late: it asks again.
+    expect(decide(next, heldBack()).actions).toEqual([confirm])
+  })
+
+  it("is found by whoever asks again", async () => {
+    const action = { ...confirm, _tag: "ConfirmHold" as const }
+    const confirmedBy = (findCurrent: Parameters<typeof confirmHold>[0]["pauses"]) =>
+      Effect.runPromise(confirmHold({ ...noDependencies, pauses: findCurrent }, noPeers, action))
+    const answering = (found: { readonly _tag: "Held" } | undefined) => ({
+      find: () => Effect.die("not asked"),
+      findCurrent: () => Effect.succeed(found)
+    })
+    expect(await confirmedBy(answering(undefined))).toEqual(release)
+    expect(await confirmedBy(answering({ _tag: "Held" }))).toBeUndefined()
+    const failing = () => Effect.fail(new AskTimeout({ key: "k", deadlineMs: 1 }))
+    expect(await confirmedBy({ find: failing, findCurrent: failing })).toBeUndefined()
+  })
+})
+
+describe("a pause of one origin", () => {
+  const mixed: Queued = {
+    ...two,
+    recipients: two.recipients.map((recipient, at) =>
+      at === 1 ? { ...recipient, to: `${elsewhere}/1` } : recipient
+    )
+  }
+
+  it("holds back its recipients only", () => {
+    const state = stateOf(decide(mixed, heldBack(0, 1, here)))
+    expect(state.holds).toEqual([
+      { origin: here, atMs: nowMs, untilMs: nowMs + holdMinMs, isQuiet: true }
+    ])
+    const restarted = decide(reloaded(state), timerFired)
+    expect(begun(restarted)).toEqual([1])
+    const other = decide(state, attempted(delivered, 1))
+    expect([begun(other), other.timerAtMs]).toEqual([[], nowMs + holdMinMs])
+  })
+
+  it("is beside that of another one, and of all", () => {
+    const first = stateOf(decide(mixed, heldBack(0, 1, here)))
+    const both = stateOf(decide(first, heldBack(1, 1, elsewhere)))
+    expect(both.holds?.map(({ origin }) => origin)).toEqual([here, elsewhere])
+    expect(stateOf(decide(both, release))).not.toHaveProperty("holds")
+  })
+})
+
+describe("what its sender sees and does meanwhile", () => {
+  it("the recipients that wait for nothing else show since when they are paused", () => {
+    const state = paused(two)
+    const waiting = {
+      ...state,
+      recipients: state.recipients.with(0, {
+        to: uri(0),
+        status: "retry",
+        attempts: 1,
+        tries: 1,
+        nextAtMs: nowMs + 9_000
+      })
+    }
+    expect(decide(waiting, describing(owner)).answer).toMatchObject({
+      view: { status: "waiting", held: { 1: nowMs } }
+    })
+    const after = { nowMs: nowMs + holdMinMs }
+    expect(decide(state, describing(owner), after).answer).not.toHaveProperty("view.held")
+  })
+
+  it("a withdrawal is not sent where nothing was, also after a restart", () => {
+    for (const state of [paused(two), reloaded(paused(two))]) {
+      const withdrawn = stateOf(decide(state, following(owner)))
+      expect(withdrawn.recipients.map(({ attempts, status }) => [attempts, status]))
+        .toEqual([[0, "success"], [0, "success"]])
+      expect(withdrawn).not.toHaveProperty("holds")
+    }
+    // An attempt that began before may have sent it.
+    const half = stateOf(decide(two, heldBack()))
+    expect(stateOf(decide(reloaded(half), following(owner))).recipients.map(({ status }) => status))
+      .toEqual(["waiting", "waiting"])
+  })
+
+  it("older nodes of a cluster make the attempts, so that none asks", () => {
+    const attempt = (format: number) =>
+      decide(reloaded(one), timerFired, { format }).actions?.[0] ?? { _tag: "none" }
+    expect(attempt(pausesFormat)).toMatchObject({ mayBePaused: true })
+    expect(attempt(pausesFormat - 1)).not.toHaveProperty("mayBePaused")
+  })
+})
