@@ -14,9 +14,9 @@ export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets, MailboxSettin
   ReadOptions } from "./mailbox.ts"
 export type { CachedCopy, Connection, InlineContent, Notification, NotificationInput,
   ReceivedNotification, Watch, Watching } from "./notifications.ts"
-export type { NotificationProgress, Outgoing, ProgressSummary, Recipient, RecipientAttempt,
-  RecipientAttempts, RecipientStatus, Replacement, Sending, SendOptions, Sent, SentNotification,
-  SentStatus, Waiting } from "./outgoing.ts"
+export type { NotificationProgress, Outgoing, OutgoingPauses, ProgressSummary, Recipient,
+  RecipientAttempt, RecipientAttempts, RecipientStatus, Replacement, Sending, SendOptions, Sent,
+  SentNotification, SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
   QueryCondition, Quote, TableQuery } from "./queries.ts"
 export type { CallbackAttempt, NewRegistration, Registration, RegistrationInfo,

@@ -44,6 +44,9 @@ export const pageEntries = 100
 /** Entries of the largest page. */
 export const pageEntriesMax = 1000
 
+/** How often a change of pauses is tried while others change them too. */
+export const pauseChangesMax = 5
+
 /** Sessions of the list that are searched for one that is over. */
 export const searchedSessionsMax = 50_000
 

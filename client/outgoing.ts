@@ -1,6 +1,7 @@
 /** The outgoing mailbox (protocol §1.3): sending, and the progress for each recipient. */
 import { type RecordedAttempt, recordedAttemptOf } from "./attempts/index.ts"
-import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./limits.ts"
+import { changePauseMs, longPollSeconds, pauseChangesMax, pollIntervalMs,
+  responseMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
 import { backoffMs, ConnectionError, type DocumentResponse, type HttpTransport, type JsonObject,
   type ListingOptions, listOf, locationOf, numberOf, optionalNumber, optionalText, pathOf,
@@ -33,6 +34,8 @@ export interface Recipient {
   readonly location: string | undefined
   /** The problem of the last attempt. */
   readonly problem: string | undefined
+  /** Since when a pause of the outgoing mailbox keeps it back, RFC 3339. */
+  readonly paused: string | undefined
 }
 
 /** The progress of a notification. */
@@ -114,7 +117,8 @@ const recipientOf = (document: JsonObject): Recipient => ({
   next: optionalText(document, "next"),
   code: optionalNumber(document, "code"),
   location: optionalText(document, "location"),
-  problem: optionalText(document, "problem")
+  problem: optionalText(document, "problem"),
+  paused: optionalText(document, "paused")
 })
 
 const attemptOf = (document: JsonObject): RecipientAttempt => ({
@@ -274,10 +278,37 @@ export interface Sent {
   readonly status: SentStatus
 }
 
+/** The origin of a URI, as the service writes it. */
+const originOf = (uri: string): string => new URL(uri).origin
+
 const sentOf = (document: JsonObject): Sent => ({
   href: textOf(document, "href"),
   time: textOf(document, "time"),
   status: wordOf(document, "status", statuses)
+})
+
+/** Which relays of an outgoing mailbox are paused, and since when (RFC 3339). */
+export interface OutgoingPauses {
+  /** Since when all are; undefined if they are not. */
+  readonly since: string | undefined
+  /** The origins to which they are paused, such as `https://receiver.example`. */
+  readonly origins: ReadonlyArray<{ readonly origin: string; readonly since: string }>
+}
+
+interface ReadPauses {
+  readonly pauses: OutgoingPauses
+  readonly etag: string | undefined
+}
+
+const pausesOf = ({ document, headers }: DocumentResponse): ReadPauses => ({
+  pauses: {
+    since: optionalText(document, "since"),
+    origins: listOf(document, "pause").map((pause) => ({
+      origin: textOf(pause, "origin"),
+      since: textOf(pause, "since")
+    }))
+  },
+  etag: headers.get("etag") ?? undefined
 })
 
 /** The account's own outgoing mailbox. */
@@ -342,6 +373,63 @@ export class Outgoing {
       uri = next === undefined ? undefined : pathOf(next)
     }
     return { notifications, recipients }
+  }
+
+  /** Which of its relays are paused. */
+  async pauses(): Promise<OutgoingPauses> {
+    return (await this.readPauses()).pauses
+  }
+
+  /**
+   * Pauses all relays, or those to an origin, until they are resumed. What is sent meanwhile is
+   * accepted, and waits.
+   */
+  pause(origin?: string): Promise<OutgoingPauses> {
+    return this.changePauses(({ origins, since }) =>
+      origin === undefined
+        ? { isPaused: true, origins: origins.map((one) => one.origin) }
+        : {
+          isPaused: since !== undefined,
+          origins: [...new Set([...origins.map((one) => one.origin), originOf(origin)])]
+        }
+    )
+  }
+
+  /** Resumes all relays, or those to an origin: what has waited is sent. */
+  resume(origin?: string): Promise<OutgoingPauses> {
+    return this.changePauses(({ origins, since }) =>
+      origin === undefined
+        ? { isPaused: false, origins: origins.map((one) => one.origin) }
+        : {
+          isPaused: since !== undefined,
+          origins: origins.map((one) => one.origin).filter((one) => one !== originOf(origin))
+        }
+    )
+  }
+
+  private async readPauses(): Promise<ReadPauses> {
+    const uri = `${await this.href()}/pauses`
+    return pausesOf(await this.transport.request({ method: "GET", uri }))
+  }
+
+  /** Changes the pauses that it has read, and reads them again if others have changed them. */
+  private async changePauses(
+    change: (
+      pauses: OutgoingPauses
+    ) => { readonly isPaused: boolean; readonly origins: ReadonlyArray<string> }
+  ): Promise<OutgoingPauses> {
+    const uri = `${await this.href()}/pauses`
+    for (let attempt = 1;; attempt++) {
+      const { etag, pauses } = await this.readPauses()
+      const { isPaused, origins } = change(pauses)
+      const status = isPaused ? "paused" : "active"
+      const document = { status, pause: origins.map((origin) => ({ origin })) }
+      const response = await this.transport.put(uri, document, {
+        acceptedStatuses: attempt < pauseChangesMax ? [412] : [],
+        ifMatch: etag
+      })
+      if (response.status !== 412) return pausesOf(response).pauses
+    }
   }
 
   /** `GET /outgoing` redirects to it. A browser hides the redirect, so it must follow. */

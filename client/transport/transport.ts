@@ -387,9 +387,10 @@ export class HttpTransport {
   put(
     uri: string,
     document: object,
-    options: Pick<ServiceRequest, "acceptedStatuses" | "signal"> = {}
+    { ifMatch, ...options }: Pick<ServiceRequest, "acceptedStatuses" | "signal"> & WriteCondition =
+      {}
   ): Promise<DocumentResponse> {
-    const headers = { "content-type": "application/json" }
+    const headers = { "content-type": "application/json", "if-match": ifMatch }
     return this.request({ method: "PUT", uri, headers, body: JSON.stringify(document), ...options })
   }
 

@@ -2,8 +2,9 @@
 import { Console, Effect, Option, Redacted, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
-import { type Client, type NotificationProgress, pathOf, ProblemError, type Published,
-  type Recipient, type Sent, type SentStatus } from "../../client/index.ts"
+import { type Client, type NotificationProgress, type Outgoing, type OutgoingPauses, pathOf,
+  ProblemError, type Published, type Recipient, type Sent,
+  type SentStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { printAttempts } from "./attempts/index.ts"
@@ -242,8 +243,9 @@ const locateNotification = Effect.fnUntraced(function*(which: string) {
 })
 
 const cells = (recipient: Recipient): ReadonlyArray<string> => {
-  const { attempts, code, href, last, next, problem, status } = recipient
-  const values = [status, String(attempts), last, next, code?.toString(), href]
+  const { attempts, code, href, last, next, paused, problem, status } = recipient
+  const due = paused === undefined ? next : "paused"
+  const values = [status, String(attempts), last, due, code?.toString(), href]
   return [...values.map((value) => value ?? "-"), problem ?? ""].map(plain)
 }
 
@@ -369,6 +371,61 @@ const remove = Command.make(
   })
 ).pipe(Command.withDescription("Delete a notification; no attempt starts afterwards"))
 
+/** What is paused, as JSON. */
+const pausesDocument = ({ origins, since }: OutgoingPauses) => ({
+  status: since === undefined ? "active" : "paused",
+  ...since === undefined ? {} : { since },
+  pause: origins
+})
+
+/** What is paused, for a person. */
+const pausesText = ({ origins, since }: OutgoingPauses): string => {
+  const all = since === undefined ? [] : [`All relays are paused since ${plain(since)}.`]
+  const some = origins.map((one) =>
+    `Relays to ${plain(one.origin)} are paused since ${plain(one.since)}.`
+  )
+  return [...all, ...some].join("\n") || "No relay is paused."
+}
+
+/** The command that pauses or resumes the outgoing mailbox of the account, or an origin. */
+const pausing = (
+  name: "pause" | "resume",
+  description: string,
+  change: (outgoing: Outgoing, origin: string | undefined) => Promise<OutgoingPauses>
+) =>
+  Command.make(
+    name,
+    {
+      origin: textFlag(
+        "origin",
+        "uri",
+        "Only relays to this origin, such as https://receiver.example"
+      )
+    },
+    Effect.fnUntraced(function*({ origin }) {
+      const only = Option.getOrUndefined(origin)
+      if (only !== undefined && !/^https?:\/\/[^/?#]/i.test(only)) {
+        return yield* wrongUsage("--origin takes an http or https URI")
+      }
+      const { json, ...flags } = yield* outbox
+      const service = yield* asAccount(flags)
+      const pauses = yield* call(service, ({ outgoing }) => change(outgoing, only))
+      yield* printOutcome(json, pausesDocument(pauses), pausesText(pauses))
+    })
+  ).pipe(Command.withDescription(description))
+
+const pause = pausing(
+  "pause",
+  "Pause the relays of the account, or those to an origin: what is sent waits",
+  (outgoing, origin) => outgoing.pause(origin)
+)
+
+const resume = pausing(
+  "resume",
+  "Resume the relays of the account, or those to an origin: what has waited is sent",
+  (outgoing, origin) => outgoing.resume(origin)
+)
+
 /** Prints the newest notifications with their counts, such as `success=3 retry=1`. */
 const list = (
   service: ServiceLocation,
@@ -410,7 +467,7 @@ export const outboxCommand = outbox.pipe(
     yield* list(service, { json, limit, status: Option.getOrUndefined(status) })
   })),
   Command.withDescription(
-    "List what was sent, or show, retry, replace, withdraw and delete a notification"
+    "List what was sent; show, retry, replace, withdraw or delete it; pause and resume its relays"
   ),
-  Command.withSubcommands([show, attempts, retry, replace, withdraw, remove])
+  Command.withSubcommands([show, attempts, retry, replace, withdraw, remove, pause, resume])
 )

@@ -272,3 +272,20 @@ it("chooses the mailbox that receives failure reports", async () => {
   expect(await rejection(admin.accounts.chooseReportsMailbox("admin", "not-there")))
     .toBeInstanceOf(Unprocessable)
 })
+
+it("pauses and resumes relays, all or those to an origin", async () => {
+  const { outgoing } = admin
+  expect(await outgoing.pauses()).toEqual({ since: undefined, origins: [] })
+  const one = { origin: "https://receiver.example", since: expect.any(String) }
+  expect(await outgoing.pause("https://RECEIVER.example/inbox"))
+    .toEqual({ since: undefined, origins: [one] })
+  expect(await outgoing.pause()).toEqual({ since: expect.any(String), origins: [one] })
+  const { href, mailbox } = await admin.openMailbox()
+  const sent = await admin.send({ to: href, description: "Later", url: "http://sender.test/later" })
+  await sent.wait({ until: ({ recipients }) => recipients[0]?.paused !== undefined })
+  expect(await outgoing.resume("https://receiver.example"))
+    .toEqual({ since: expect.any(String), origins: [] })
+  expect((await mailbox.read()).notifications).toEqual([])
+  expect(await outgoing.resume()).toEqual({ since: undefined, origins: [] })
+  expect(await sent.wait()).toMatchObject({ status: "sent", recipients: [{ paused: undefined }] })
+})

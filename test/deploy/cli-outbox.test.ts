@@ -98,6 +98,21 @@ describe("restante outbox", () => {
     expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
   })
 
+  it("pauses and resumes, all relays or those to an origin", async () => {
+    const origin = new URL(other).origin
+    const some = await restante(["outbox", "pause", "--origin", `${other}/fine`])
+    expect(some.stderr).toMatch(new RegExp(`^Relays to ${origin} are paused since \\S+Z\\.$`, "m"))
+    const args = ["--to", `${other}/fine`, "--description", "d", "--url", "http://a.test/letter"]
+    const uri = (await restante(["send", ...args])).stdout.trim()
+    const all = await restante(["outbox", "pause", "--json"])
+    expect(JSON.parse(all.stdout)).toMatchObject({ status: "paused", pause: [{ origin }] })
+    await restante(["outbox", "resume", "--origin", origin])
+    const none = await restante(["outbox", "resume"])
+    expect(none).toMatchObject({ status: 0, stderr: "No relay is paused.\n" })
+    expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
+    expect((await restante(["outbox", "pause", "--origin", "example.org"])).status).toBe(2)
+  })
+
   it("exits with 1 when the watched one has failed", async () => {
     const ran = await restante(["outbox", "show", await sent("/404/for-good"), "--watch"])
     expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(/^failed /m) })

@@ -17,7 +17,8 @@ const recipient = (status: Recipient["status"], nextMs?: number): Recipient => (
   next: nextMs === undefined ? undefined : afterMs(nextMs),
   code: undefined,
   location: undefined,
-  problem: undefined
+  problem: undefined,
+  paused: undefined
 })
 
 const notification = (...recipients: ReadonlyArray<Recipient>): NotificationProgress => ({
