@@ -34,7 +34,7 @@ export type Dependencies =
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
  * format 2 came failure reports, follow-ups and attempts of outgoing notifications, and test events
- * of registrations; with format 3 came pauses of relays.
+ * of registrations; with format 3 came pauses and replays of relays.
  */
 export const serviceFormat = 3
 
@@ -76,14 +76,14 @@ export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailChar
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, followUpsMax, idempotencyRetentionMs, mailboxBlocksMax,
   mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pausedOriginsMax,
-  pushItemsMax, receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
-  testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
+  pushItemsMax, receiptDescriptionCharsMax, receiptsMax, replaysPerHourMax, reservationMs,
+  retrievedPerDecisionMax, testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
   registrationKind } from "./mailbox/index.ts"
-export { followUpsFormat, notificationKind, pausesFormat,
-  relayAttemptsFormat } from "./notification/index.ts"
+export { followUpsFormat, notificationKind, pausesFormat, relayAttemptsFormat,
+  replaysFormat } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
 export { outgoingMailboxKind } from "./outgoing-mailbox/index.ts"
 export { parseUrl } from "./parse-url.ts"

@@ -476,6 +476,14 @@ export const relayAttemptsKeptCharsMax = 256 * 1024
 /** Retries with an Idempotency-Key that a notification remembers, in its record. */
 export const keyedRetriesMax = 16
 
+/**
+ * Replays of one notification to recipients that its sender names, in an hour: each needs little
+ * from the sender, and may send the notification to all recipients.
+ */
+export const replaysPerHourMax = 12
+
+export const replaysWindowMs = hourMs
+
 /** How often a sender replaces one notification; it can withdraw it even then. */
 export const followUpsMax = 16
 
@@ -521,7 +529,7 @@ export const outdatedItemsMin = 64
 export const cleanedItemsMax = 256
 
 /** Numbers of log items that the recipients of a notification span at most. */
-export const recipientItemsMax = 4 * recipientsMax
+export const recipientItemsMax = 5 * recipientsMax
 
 /** Characters of the largest document that is cached for its attempts. */
 export const cachedDocumentCharsMax = 4096
@@ -611,8 +619,8 @@ holds(
 )
 
 holds(
-  // Twice as many as recipients before a cleaning, and a retry or a follow-up of all.
-  3 * recipientsMax + outdatedItemsMin + followUpsMax + 1 < recipientItemsMax,
+  // Twice as many as recipients before a cleaning, and a retry and a follow-up of all.
+  4 * recipientsMax + outdatedItemsMin + followUpsMax + 1 < recipientItemsMax,
   "the items of all recipients are recalled"
 )
 

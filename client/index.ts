@@ -15,8 +15,8 @@ export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets, MailboxSettin
 export type { CachedCopy, Connection, InlineContent, Notification, NotificationInput,
   ReceivedNotification, Watch, Watching } from "./notifications.ts"
 export type { NotificationProgress, Outgoing, OutgoingPauses, ProgressSummary, Recipient,
-  RecipientAttempt, RecipientAttempts, RecipientStatus, Replacement, Sending, SendOptions, Sent,
-  SentNotification, SentStatus, Waiting } from "./outgoing.ts"
+  RecipientAttempt, RecipientAttempts, RecipientStatus, Replacement, Retrying, Sending, SendOptions,
+  Sent, SentNotification, SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
   QueryCondition, Quote, TableQuery } from "./queries.ts"
 export type { CallbackAttempt, NewRegistration, Registration, RegistrationInfo,

@@ -98,6 +98,12 @@ export interface Sending extends NotificationInput {
  */
 export type SendOptions = PostOptions
 
+/** Which recipients to retry; by default those that have failed. */
+export interface Retrying extends SendOptions {
+  /** Recipients of the notification, by their URIs. */
+  readonly to?: string | ReadonlyArray<string> | undefined
+}
+
 /** Waiting for recipients. */
 export interface Waiting {
   /** The condition that ends the wait; by default, that no attempt follows. */
@@ -229,9 +235,13 @@ export class SentNotification extends RemoteResource {
     return unexpected("changes have no end")
   }
 
-  /** Retries the failed recipients; Conflict when none has failed. */
-  async retry(): Promise<NotificationProgress> {
-    return progressOf(await this.transport.post(`${this.href}/retry`))
+  /**
+   * Retries the failed recipients; Conflict when none has failed. With `to` it is sent again to
+   * these recipients, whatever they have got: who still knows it recognizes the repetition.
+   */
+  async retry({ to, ...options }: Retrying = {}): Promise<NotificationProgress> {
+    const document = to === undefined ? undefined : { to: typeof to === "string" ? [to] : to }
+    return progressOf(await this.transport.post(`${this.href}/retry`, document, options))
   }
 
   /**
@@ -359,12 +369,13 @@ export class Outgoing {
     yield* this.transport.list(await this.href(), "notification", sentOf, options, { status })
   }
 
-  /** Retries all failed recipients of notifications since this time, RFC 3339. */
+  /** Retries all failed recipients of notifications since a time, and until another, RFC 3339. */
   async retrySince(
-    since: string
+    since: string,
+    until?: string
   ): Promise<{ readonly notifications: number; readonly recipients: number }> {
     let [notifications, recipients] = [0, 0]
-    const first = withQuery(`${await this.href()}/retry`, { since })
+    const first = withQuery(`${await this.href()}/retry`, { since, until })
     for (let uri: string | undefined = first; uri !== undefined;) {
       const { document }: DocumentResponse = await this.transport.post(uri)
       notifications += numberOf(document, "notifications")

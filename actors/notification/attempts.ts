@@ -1,8 +1,8 @@
-/** The state of a recipient after an attempt, and its log item. Pure. */
+/** The state of a recipient after an attempt or a retry, and its log item. Pure. */
 import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
-import { bytesPerKeptAttempt, bytesPerRecipient, deferredMinMs, locationCharsMax,
-  problemCharsMax } from "../limits.ts"
+import { bytesPerKeptAttempt, bytesPerRecipient, deferredMinMs, locationCharsMax, problemCharsMax,
+  replaysPerHourMax, replaysWindowMs } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { type AttemptLog, type NotificationMessage, type NotificationState, type NotificationStatus,
   RecipientState } from "./protocol.ts"
@@ -94,6 +94,69 @@ export const restarted = (recipient: RecipientState, nowMs: number): RecipientSt
   tries: 0,
   nextAtMs: nowMs
 })
+
+/* Retries by the sender: of the failed recipients, or a replay to some that it names. */
+
+/** The format of the cluster with which recipients are named: older nodes retry the failed ones. */
+export const replaysFormat = 3
+
+/** Why a replay is not allowed; else when the last replays were, with this one. */
+export type ReplayStart =
+  | { readonly _tag: "Begins"; readonly replaysMs: ReadonlyArray<number> }
+  | { readonly _tag: "TooMany"; readonly untilMs: number }
+  | { readonly _tag: "Refused"; readonly reason: "Ended" | "Invalid"; readonly detail: string }
+
+/** Whether the sender may replay to these recipients now. */
+export const startReplay = (
+  { followUps, recipients, replaysMs = [] }: Queued,
+  named: ReadonlyArray<number>,
+  nowMs: number
+): ReplayStart => {
+  const isKnown = named.length > 0 && named.every((at) => recipients[at] !== undefined)
+  if (!isKnown) {
+    return {
+      _tag: "Refused",
+      reason: "Invalid",
+      detail: "a replay names recipients of the notification"
+    }
+  }
+  // The recipient's state no longer has what a repetition of the last edition would replace.
+  const isFollowed = followUps !== undefined &&
+    named.some((at) => recipients[at]?.status === "success")
+  if (isFollowed) {
+    return {
+      _tag: "Refused",
+      reason: "Ended",
+      detail:
+        "the notification was replaced or withdrawn since a recipient got it: send a new one to it"
+    }
+  }
+  // The clock may have been set back.
+  const latest = replaysMs.filter((atMs) => Math.abs(nowMs - atMs) < replaysWindowMs)
+  const [first = nowMs] = latest
+  return latest.length < replaysPerHourMax
+    ? { _tag: "Begins", replaysMs: [...latest, nowMs] }
+    : { _tag: "TooMany", untilMs: first + replaysWindowMs }
+}
+
+/** A named recipient: tried from the start of the schedule, or, if it is tried anyway, now. */
+const replayed = (recipient: RecipientState, nowMs: number): RecipientState => {
+  if (hasEnded(recipient)) return restarted(recipient, nowMs)
+  return (recipient.nextAtMs ?? nowMs) > nowMs ? { ...recipient, nextAtMs: nowMs } : recipient
+}
+
+/** The recipients after a retry: of the named ones, or else of those that have failed. */
+export const afterRetry = (
+  { recipients }: Queued,
+  named: ReadonlyArray<number> | undefined,
+  nowMs: number
+): ReadonlyArray<RecipientState> => {
+  if (named === undefined) {
+    return recipients.map((one) => one.status === "failed" ? restarted(one, nowMs) : one)
+  }
+  const chosen = new Set(named)
+  return recipients.map((one, at) => chosen.has(at) ? replayed(one, nowMs) : one)
+}
 
 /**
  * The items of a log whose recipients are items, beside the documents: the state of one recipient

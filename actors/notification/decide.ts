@@ -18,8 +18,8 @@ import { afterReportStep, beginReportStep, type FailureReport, failureReportsFor
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { attemptItems, keptAttempt } from "./attempt-log.ts"
-import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
-  statusOf } from "./attempts.ts"
+import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queued, type ReplayStart,
+  startReplay, statusOf } from "./attempts.ts"
 import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
 import { afterHeld, heldOf, heldSinceMs, holdsEndMs, isQuietlyHeld, mayRelease, pausesFormat,
@@ -76,7 +76,7 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       if (state.endedAtMs === undefined) {
         const decision = proceed(state, { _tag: "Nothing" }, context)
         // Readers of the listing take the hint `sent` as final: after a crash it may be outdated.
-        return state.followUps === undefined ? decision : hintWaiting(decision, state)
+        return mayHintSent(state) ? hintWaiting(decision, state) : decision
       }
       const untilMs = state.endedAtMs + retentionMs
       // Its end would drop a report that waits, which is not for ever.
@@ -199,44 +199,55 @@ const viewOf = (
   }
 }
 
-const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
+/** Whether a request is among these, for as long as its key stands for it. */
+const isKnownRetry = ({ retries = [] }: Queued, id: string | undefined, nowMs: number): boolean =>
+  retries.some(({ atMs, requestId }) => requestId === id && nowMs < atMs + idempotencyRetentionMs)
+
+const retry: Notifications["Queued"]["Retry"] = (state, message, context) => {
+  const { caller, recipients: named, requestId } = message
   const reason = notOwner(state.account, caller, true)
   if (reason !== undefined) return deny(reason)
   const { nowMs } = context
+  if (isKnownRetry(state, requestId, nowMs)) return stay().reply(retried(0, true))
+  const start = named === undefined ? undefined : startReplay(state, named, nowMs)
+  if (start !== undefined && start._tag !== "Begins") return replayRefused(start)
+  const recipients = afterRetry(state, named, nowMs)
+  const changed = [...recipients.keys()].filter((at) => recipients[at] !== state.recipients[at])
+  if (changed.length === 0) return stay().reply(retried(0, false))
   // After that time the same key stands for a new request.
   const retries = (state.retries ?? []).filter(({ atMs }) => nowMs < atMs + idempotencyRetentionMs)
-  const isRepeated = retries.some((earlier) => earlier.requestId === requestId)
-  const recipients = isRepeated ? 0 : state.recipients.filter(isFailed).length
-  const reply: NotificationReply = { _tag: "Retried", recipients, isRepeated }
-  if (recipients === 0) return stay().reply(reply)
   const next: Queued = {
     ...reopened(state),
-    recipients: state.recipients.map((one) => isFailed(one) ? restarted(one, nowMs) : one),
+    recipients,
     version: state.version + 1,
     ...requestId === undefined
       ? {}
       : { retries: [...retries, { requestId, atMs: nowMs }].slice(-keyedRetriesMax) },
+    ...start === undefined ? {} : { replaysMs: start.replaysMs },
     running: runningBeside(state, undefined, nowMs)
   }
-  const changed = [...state.recipients.keys()].filter((at) =>
-    next.recipients[at] !== state.recipients[at]
-  )
-  return proceed(next, { _tag: "Many", changed }, context)
-    .perform<NotificationAction>({
-      _tag: "UpdateListing",
-      listingKey: state.listingKey,
-      status: "waiting"
-    })
-    .reply(reply)
+  return hintWaiting(proceed(next, { _tag: "Many", changed }, context), next)
+    .reply(retried(changed.length, false))
 }
+
+const retried = (recipients: number, isRepeated: boolean): NotificationReply => ({
+  _tag: "Retried",
+  recipients,
+  isRepeated
+})
+
+const replayRefused = (
+  refused: Exclude<ReplayStart, { readonly _tag: "Begins" }>
+): Decision<never, NotificationReply> =>
+  refused._tag === "TooMany"
+    ? stay().reply({ _tag: "TooManyReplays", untilMs: refused.untilMs })
+    : deny(refused.reason, refused.detail)
 
 /** What fails again is reported again; a report that waits is not lost. */
 const reopened = (state: Queued): Queued => {
   const { endedAtMs: _, failureReport, ...open } = state
   return { ...open, ...failureReport?.description === undefined ? {} : { failureReport } }
 }
-
-const isFailed = ({ status }: RecipientState): boolean => status === "failed"
 
 /** Whether one of these follow-ups is of this request; after its retention a key is free. */
 const isRepeatedIn = (
@@ -283,6 +294,10 @@ const followUp =
       .perform<NotificationAction>({ _tag: "MarkRevised", edition: edition + 1 })
       .reply<NotificationReply>({ _tag: "FollowedUp", isRepeated: false })
   }
+
+/** Whether the listing may show `sent` of a notification that is tried again. */
+const mayHintSent = ({ followUps, replaysMs }: Queued): boolean =>
+  followUps !== undefined || replaysMs !== undefined
 
 const hintWaiting = (
   decision: NotificationDecision,

@@ -121,6 +121,8 @@ export const NotificationState = Schema.Union([
     retries: Schema.optionalKey(
       Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
     ),
+    /** When the last replays were, `replaysPerHourMax` at most; left out before the first. */
+    replaysMs: Schema.optionalKey(Schema.Array(Count)),
     /** What followed the notification, the newest last; left out if nothing has. */
     followUps: Schema.optionalKey(Schema.Array(SenderFollowUp)),
     /**
@@ -210,10 +212,15 @@ export const NotificationMessage = Schema.Union([
   FailureReportAddressed,
   FailureReportSettled,
   /**
-   * Retries the failed recipients, from the start of the schedule. A repetition with the same
-   * request id changes nothing: for 24 hours, among the last `keyedRetriesMax`.
+   * Retries the failed recipients, from the start of the schedule; or those with these indices,
+   * whatever they have got. A repetition with the same request id changes nothing: for 24 hours,
+   * among the last `keyedRetriesMax`.
    */
-  Schema.TaggedStruct("Retry", { caller: Caller, requestId: Schema.optionalKey(Schema.String) }),
+  Schema.TaggedStruct("Retry", {
+    caller: Caller,
+    requestId: Schema.optionalKey(Schema.String),
+    recipients: Schema.optionalKey(Schema.Array(Count))
+  }),
   /**
    * Replaces what the recipients get or have got by this document. Without one the notification is
    * withdrawn, which an admin may do too. A repetition with the same request id changes nothing for
@@ -264,6 +271,8 @@ export type NotificationReply =
     /** The same request has retried recipients before. */
     readonly isRepeated: boolean
   }
+  /** There were as many replays as an hour may have. */
+  | { readonly _tag: "TooManyReplays"; readonly untilMs: number }
   /** The follow-up is stored; `isRepeated`: the same request has stored it before. */
   | { readonly _tag: "FollowedUp"; readonly isRepeated: boolean }
   | { readonly _tag: "Done" }

@@ -290,27 +290,49 @@ const attempts = Command.make(
   })
 ).pipe(Command.withDescription("Show what was sent last to its recipients, and what they answered"))
 
+/** Retries what has failed in a span of time. */
+const retrySpan = Effect.fnUntraced(function*(since: string, until: string | undefined) {
+  const { json, ...flags } = yield* outbox
+  const service = yield* asAccount(flags)
+  const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since, until))
+  const notifications = plural(retried.notifications, "notification")
+  const recipients = plural(retried.recipients, "recipient")
+  yield* printOutcome(json, retried, `Retrying ${recipients} of ${notifications}.`)
+})
+
 const retry = Command.make(
   "retry",
-  { which: which.pipe(Argument.optional), since: sinceFlag },
-  Effect.fnUntraced(function*({ since, which }) {
+  {
+    which: which.pipe(Argument.optional),
+    to: Flag.String("to").pipe(
+      Flag.withMetavar("uri"),
+      Flag.withDescription("A recipient to send it to again, whatever it has got; may be repeated"),
+      Flag.atLeast(0)
+    ),
+    since: sinceFlag,
+    until: textFlag("until", "time", "Only what was sent until then, RFC 3339; with --since")
+  },
+  Effect.fnUntraced(function*({ since, to, until, which }) {
     if (Option.isSome(since) === Option.isSome(which)) {
       return yield* wrongUsage("give either a notification or --since")
     }
     if (Option.isSome(since)) {
-      const { json, ...flags } = yield* outbox
-      const service = yield* asAccount(flags)
-      const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since.value))
-      const notifications = plural(retried.notifications, "notification")
-      const recipients = plural(retried.recipients, "recipient")
-      yield* printOutcome(json, retried, `Retrying ${recipients} of ${notifications}.`)
-    } else if (Option.isSome(which)) {
-      const { json, path, service } = yield* locateNotification(which.value)
-      const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).retry())
-      yield* printOutcome(json, documentOf(progress), "Retrying its failed recipients.")
+      if (to.length > 0) return yield* wrongUsage("--to needs a notification")
+      return yield* retrySpan(since.value, Option.getOrUndefined(until))
     }
+    if (Option.isSome(until)) return yield* wrongUsage("--until needs --since")
+    if (Option.isNone(which)) return
+    const { json, path, service } = yield* locateNotification(which.value)
+    const progress = yield* call(
+      service,
+      ({ outgoing }) => outgoing.sent(path).retry(to.length === 0 ? {} : { to })
+    )
+    const outcome = to.length === 0
+      ? "Retrying its failed recipients."
+      : `Sending it again to ${plural(to.length, "recipient")}.`
+    yield* printOutcome(json, documentOf(progress), outcome)
   })
-).pipe(Command.withDescription("Retry failed recipients"))
+).pipe(Command.withDescription("Retry failed recipients, or send again to some"))
 
 const replacement = Effect.fnUntraced(function*(
   service: ServiceLocation,

@@ -87,6 +87,12 @@ describe("restante outbox", () => {
     expect(result.stderr).toContain("2 of 2 delivered\n")
     const again = await restante(["outbox", "retry", lost])
     expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("409") })
+    const replay = await restante(["outbox", "retry", lost, "--to", `${other}/fine`])
+    expect(replay).toMatchObject({ status: 0, stderr: "Sending it again to 1 recipient.\n" })
+    expect((await restante(["outbox", "show", lost, "--watch"])).stdout).toMatch(/^success +2 /m)
+    for (const wrong of [[lost, "--until", "2026-01-01T00:00:00Z"], ["--to", `${other}/fine`]]) {
+      expect((await restante(["outbox", "retry", ...wrong])).status).toBe(2)
+    }
   })
 
   it("retries all since a time", async () => {

@@ -16,7 +16,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "requests of other sites": [23, 28, 56, 187],
   "repetitions and copies": [31, 35, 49, 247, 265],
   "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232, 301, 288],
-  amplification: [32, 36, 45, 223, 225, 231, 246, 254, 268],
+  amplification: [32, 36, 45, 223, 225, 231, 246, 254, 268, 292],
   "memory and slow clients": [
     ...[12, 33, 90, 91, 92, 93, 180, 186, 188],
     ...[189, 216, 217, 224, 234, 240, 241, 242, 243]

@@ -2,8 +2,8 @@
 import { Effect, Fiber, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
-import { failureReportsFormat, followUpsFormat, pausesFormat, relayAttemptsFormat, serviceFormat,
-  testEventsFormat } from "../../actors/index.ts"
+import { failureReportsFormat, followUpsFormat, pausesFormat, relayAttemptsFormat, replaysFormat,
+  serviceFormat, testEventsFormat } from "../../actors/index.ts"
 import { formatAwaitMs } from "../../http/limits.ts"
 import { requireFormat } from "../../http/pipeline/service.ts"
 
@@ -38,6 +38,7 @@ it("need no later format than this version reads", () => {
       followUpsFormat,
       pausesFormat,
       relayAttemptsFormat,
+      replaysFormat,
       testEventsFormat
     ]
   ) {

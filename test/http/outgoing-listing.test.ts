@@ -289,6 +289,33 @@ describe("POST /outgoing/{account}/retry", () => {
     expect(none.xml.attributes).toMatchObject({ notifications: "0", recipients: "0" })
   })
 
+  it("retries those until a time, and nothing after it", async () => {
+    const first = await sent(410)
+    const until = (await get(first)).xml.attributes["time"] ?? ""
+    await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(until))
+    const later = await sent(410)
+    receiver.answer(202)
+    const span = `since=1970-01-01T00:00:00Z&until=${until}`
+    const retried = await retry(`?${span}`)
+    expect(retried.xml.attributes).toMatchObject({ notifications: "1", recipients: "1" })
+    await service.until(first, basic, "sent")
+    expect((await get(later)).xml.attributes["status"]).toBe("failed")
+    // The form of the page has an empty field for now.
+    for (
+      const [fields, notifications] of [[span, "0"], ["since=1970-01-01T00:00:00Z&until=", "1"]]
+    ) {
+      const posted = await retry("", { body: fields ?? "" })
+      expect(posted.xml.attributes).toMatchObject({ notifications })
+    }
+    for (const query of ["until=", "until=tomorrow", "until=2026-02-30T00:00:00Z"]) {
+      const refused = await retry(`?since=1970-01-01T00:00:00Z&${query}`)
+      expect([refused.status, refused.child("detail")])
+        .toEqual([400, expect.stringContaining("until")])
+    }
+    const none = await retry("?since=1970-01-01T00:00:00Z&until=1970-01-02T00:00:00Z")
+    expect(none.xml.attributes).toMatchObject({ notifications: "0" })
+  })
+
   it("retries nothing again when it is repeated after a lost answer", async () => {
     const [first, second] = [await sent(410), await sent(410)]
     const attempts = async (href: string) => each(await get(href), "attempts")

@@ -41,6 +41,7 @@ const repeatables: NamesByParent = {
   mailboxes: ["mailbox"],
   cabinet: ["mailbox", "notification"],
   notification: ["to", "recipient"],
+  retry: ["to"],
   account: ["role", "token"],
   depositor: ["host"],
   report: ["host"],

@@ -181,12 +181,17 @@ export const outgoingNotificationOf = Effect.fnUntraced(function*(
   return { outgoing, view }
 })
 
-/** The message that retries a notification. Only a keyed request is remembered there. */
+/**
+ * The message that retries a notification: the failed recipients, or those with these indices. Only
+ * a keyed request is remembered there.
+ */
 export const retryMessage = (
   { ids, key }: Call,
-  { caller }: Pick<OutgoingRef, "caller">
+  { caller }: Pick<OutgoingRef, "caller">,
+  recipients?: ReadonlyArray<number>
 ): NotificationMessage => ({
   _tag: "Retry",
   caller: callerOf(caller),
+  ...recipients === undefined ? {} : { recipients },
   ...key === undefined ? {} : { requestId: ids.id("request") }
 })

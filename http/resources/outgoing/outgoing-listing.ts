@@ -1,5 +1,6 @@
 /** The entries of an outgoing mailbox: their listing (A7), and the retry of a span of them. */
 import { Effect } from "effect"
+import { cursorOf, cursorTimeMaxMs } from "../../../actors/index.ts"
 import type { NotificationReply, NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
@@ -151,7 +152,15 @@ export const getOutgoingListing = defineHandler(function*(service, call) {
 
 interface RetrySpan {
   readonly sinceMs: number
+  /** Infinity without an end. */
+  readonly untilMs: number
   readonly after: string | undefined
+}
+
+/** A time of a query or form; undefined for another text. */
+const timeIn = (text: string): number | undefined => {
+  const time = parseListingSince(text.trim())
+  return time?._tag === "At" ? time.atMs : undefined
 }
 
 /** The span of the query, or of the page's form. */
@@ -160,19 +169,32 @@ const retrySpanOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<RetrySpan, HandlerFailure> {
   const query = yield* readQuery(call)
   const bytes = yield* readBody(call)
-  let text = query.get("since")
-  if (text === undefined && bodyKind(call.request.headers.get("content-type")) === "form") {
+  let fields = query
+  if (!query.has("since") && bodyKind(call.request.headers.get("content-type")) === "form") {
     const form = parseFormBody(bytes)
     if (!form.ok) return yield* httpError("malformed", form.fault)
-    text = form.value.get("since")
+    fields = form.value
   }
-  const since = parseListingSince((text ?? "").trim())
-  if (since?._tag !== "At") {
+  const sinceMs = timeIn(fields.get("since") ?? "")
+  if (sinceMs === undefined) {
     return yield* httpError("malformed", "since must be a time (RFC 3339): where to begin")
   }
+  const until = query.get("until") ?? fields.get("until")?.trim() ?? ""
+  // Browsers send empty fields of a form.
+  const isOpen = until === "" && !query.has("until")
+  const untilMs = isOpen ? Number.POSITIVE_INFINITY : timeIn(until)
+  if (untilMs === undefined) {
+    return yield* httpError("malformed", "until must be a time (RFC 3339): where to end")
+  }
   const { after } = yield* readPageRequest(call, isCursor)
-  return { sinceMs: since.atMs, after }
+  return { sinceMs, untilMs, after: after ?? cursorAt(untilMs) }
 })
+
+/** The position in the index just before what was entered until then; undefined for the newest. */
+const cursorAt = (untilMs: number): string | undefined =>
+  Number.isFinite(untilMs) && untilMs >= 0
+    ? cursorOf(Math.min(untilMs, cursorTimeMaxMs), "-")
+    : undefined
 
 /**
  * Retries one notification; returns how many of its recipients. A repetition does not retry those
@@ -183,12 +205,12 @@ const retryEntry = Effect.fnUntraced(function*(
   call: Call,
   mailbox: OutgoingRef,
   entry: IndexEntry,
-  sinceMs: number
+  { sinceMs, untilMs }: RetrySpan
 ): Effect.fn.Return<number, HandlerFailure> {
   const to = notificationAddress(entry.id)
-  if (entry.atMs < sinceMs) {
+  if (entry.atMs < sinceMs || entry.atMs >= untilMs - queueDelayMaxMs) {
     const view = yield* summarizeAs(service, to, mailbox.caller)
-    if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
+    if (isRefusal(view) || view.createdAtMs < sinceMs || view.createdAtMs > untilMs) return 0
   }
   const message = retryMessage(call, mailbox)
   const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
@@ -211,9 +233,10 @@ const retrySpan = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   mailbox: OutgoingRef,
-  { after, sinceMs }: RetrySpan
+  span: RetrySpan
 ): Effect.fn.Return<RetriedSpan, HandlerFailure> {
-  let cursor = after
+  const { sinceMs } = span
+  let cursor = span.after
   let notifications = 0
   let recipients = 0
   let asked = 0
@@ -228,7 +251,7 @@ const retrySpan = Effect.fnUntraced(function*(
     yield* markWaiting(service, mailbox.account, failed)
     const counts = yield* Effect.forEach(
       unsent,
-      (entry) => retryEntry(service, call, mailbox, entry, sinceMs),
+      (entry) => retryEntry(service, call, mailbox, entry, span),
       { concurrency: askedAtOnceMax }
     )
     notifications += counts.filter((count) => count > 0).length
@@ -262,9 +285,12 @@ export const postRetrySpan = defineHandler(function*(service, call) {
     retrying
   )
   const since = new Date(span.sinceMs).toISOString()
+  const until = Number.isFinite(span.untilMs)
+    ? `&until=${new Date(span.untilMs).toISOString()}`
+    : ""
   const nextPath = next === undefined
     ? undefined
-    : `${mailbox.path}/retry?since=${since}&after=${next}`
+    : `${mailbox.path}/retry?since=${since}${until}&after=${next}`
   return viewAnswer(retriedView(service, mailbox, counts, nextPath), {
     status: 202,
     headers: readerHeaders

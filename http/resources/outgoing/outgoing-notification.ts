@@ -1,18 +1,21 @@
 /** One outgoing notification: its status (A6), as a document or a stream; retry; removal (A8). */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { createHash } from "node:crypto"
-import type { NotificationMessage, NotificationReply } from "../../../actors/notification/index.ts"
+import { parseUrl, replaysFormat, replaysPerHourMax } from "../../../actors/index.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, refreshedCall } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { writeElement } from "../../formats/xml/index.ts"
+import { childrenOf, textOf, writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs } from "../../limits.ts"
 import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
-  type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders,
-  type PlainAnswer, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther,
-  type Service, type StreamPace, viewAnswer } from "../../pipeline/index.ts"
+  type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders, overLimit,
+  type PlainAnswer, preferredWaitSeconds, readerHeaders, readFormMethod, readInput, renderView,
+  type RequestInput, requireFormat, seeOther, type Service, type StreamPace, unprocessable,
+  viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
@@ -111,22 +114,77 @@ export const getOutgoing = defineHandler(function*(service, call) {
   return yield* longPoll(service, call, watched, waitSeconds, read, isNew)
 })
 
+/* Retrying: the failed recipients, or a replay to some. */
+
+/** The recipients that a document or form names. */
+const namedIn = (input: RequestInput): ReadonlyArray<string> =>
+  (input._tag === "Form"
+    ? input.fields.all("to").flatMap((field) => field.split(/[\r\n]+/))
+    : childrenOf(input.root, "to").map(textOf))
+    .map((text) => text.trim())
+    .filter((text) => text !== "")
+
+/** A URI as recipients are compared: two spellings of one are one recipient. */
+const normalUri = (text: string): string => {
+  const url = parseUrl(text)
+  if (url === undefined) return text
+  url.hash = ""
+  return url.href
+}
+
+/** The indices of the recipients that are named; undefined if none is. 422 for another URI. */
+const namedRecipients = Effect.fnUntraced(function*(
+  input: RequestInput,
+  { recipients }: NotificationView
+): Effect.fn.Return<ReadonlyArray<number> | undefined, HandlerFailure> {
+  const named = namedIn(input)
+  if (named.length === 0) return undefined
+  const known = new Map(recipients.map(({ to }, at) => [normalUri(to), at]))
+  const indices = named.map((uri) => known.get(normalUri(uri)))
+  const fault = indices.indexOf(undefined)
+  if (fault >= 0) {
+    return yield* unprocessable(
+      `to number ${fault + 1} is no recipient of the notification: take its href from the status`
+    )
+  }
+  return [...new Set(indices.filter((at) => at !== undefined))]
+})
+
+/** 429: a replay asks little of the sender, and much of the recipients. */
+const tooManyReplays = Effect.fnUntraced(function*(
+  untilMs: number
+): Effect.fn.Return<never, HandlerFailure> {
+  return yield* overLimit({
+    detail: `a notification is sent again ${replaysPerHourMax} times in an hour to recipients ` +
+      "that are named: send it again later",
+    policy: "outgoing-replays",
+    waitMs: untilMs - (yield* Clock.currentTimeMillis)
+  })
+})
+
 /**
- * POST to …/retry: retries the failed recipients from the start of the schedule. 202 also for a
- * repeated request, whose first answer may be lost.
+ * POST to …/retry: retries the failed recipients from the start of the schedule, or sends again to
+ * those that it names. 202 also for a repeated request, whose first answer may be lost.
  */
 export const postRetry = defineHandler(function*(service, call) {
-  const { outgoing, view: { account } } = yield* outgoingNotificationOf(service, call)
-  const message = retryMessage(call, outgoing)
-  const retry = ask<NotificationReply>(service, outgoing.to, message)
+  const { outgoing, view: before } = yield* outgoingNotificationOf(service, call)
+  const input = yield* readInput(call, "retry", { form: true, mayBeEmpty: true })
+  const named = yield* namedRecipients(input, before)
+  if (named !== undefined) yield* requireFormat(service, replaysFormat)
+  const message = retryMessage(call, outgoing, named)
+  const retry = ask<NotificationReply>(service, outgoing.to, message).pipe(
+    Effect.tap((reply) =>
+      reply._tag === "TooManyReplays" ? tooManyReplays(reply.untilMs) : Effect.void
+    )
+  )
   const operation = {
     caller: callerOf(outgoing.caller),
     action: "outgoing.retry",
     target: outgoing.path
   } as const
-  const reply = yield* auditedAsAdmin(service, call, operation, account, retry)
+  const reply = yield* auditedAsAdmin(service, call, operation, before.account, retry)
   const { isRepeated, recipients } = expectReply(reply, "Retried")
-  if (recipients === 0 && !isRepeated) {
+  if (recipients === 0 && !isRepeated && named === undefined) {
     return yield* httpError("conflict", "no recipient has failed")
   }
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
@@ -136,6 +194,8 @@ export const postRetry = defineHandler(function*(service, call) {
     headers: [statusField(view), ...readerHeaders]
   })
 })
+
+/* Removal. */
 
 const removeNotification = Effect.fnUntraced(function*(
   service: Service,

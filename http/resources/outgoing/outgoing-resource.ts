@@ -12,7 +12,7 @@ import { mailboxPath, notificationPath } from "./outgoing-access.ts"
 import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
-import { composeForm, replacementForm, retrySpanForm } from "./outgoing-views.ts"
+import { composeForm, replacementForm, replayForm, retrySpanForm } from "./outgoing-views.ts"
 import { getPauses, postPausesForm, putPauses } from "./pauses.ts"
 import { getRelayAttempts } from "./relay-attempts.ts"
 import { postOutgoing } from "./submission.ts"
@@ -42,8 +42,8 @@ const replacementFields = formSchema({
   content: text
 }, ["description"])
 
-const replayForm: RequestBodyDescription = {
-  ...formRequestBody(formSchema({ since: dateTime })),
+const retrySpanBody: RequestBodyDescription = {
+  ...formRequestBody(formSchema({ since: dateTime, until: text })),
   required: false
 }
 
@@ -113,6 +113,7 @@ export const outgoingResource: ResourceDefinition = {
       ...attributes({ href: uri, status: oneOf("active", "paused"), since: dateTime }),
       pause: list(object(attributes({ origin: uri, since: dateTime }), ["origin", "since"]))
     }, ["href", "status", "pause"]),
+    Retry: rootElement("retry", { to: list(webUri) }),
     Retried: rootElement(
       "retried",
       attributes({ notifications: digits, recipients: digits, next: uri }),
@@ -228,9 +229,13 @@ export const outgoingResource: ResourceDefinition = {
           description: "The begin of the span (RFC 3339), unless the form has it.",
           schema: dateTime
         },
+        until: {
+          description: "The end of the span (RFC 3339), unless the form has it; by default now.",
+          schema: dateTime
+        },
         after: { description: "The cursor of `next`.", schema: { ...text, minLength: 1 } }
       },
-      body: replayForm,
+      body: retrySpanBody,
       responses: {
         202: viewResponse("Retried", "The numbers of retried notifications and recipients")
       }
@@ -315,11 +320,23 @@ export const outgoingResource: ResourceDefinition = {
     "POST /outgoing/{account}/{notification}/retry": {
       handle: postRetry,
       id: "retryOutgoing",
-      summary: "Retries the failed recipients of a notification",
-      description: "The answer is 409 when no recipient has failed.",
+      summary: "Retries the failed recipients of a notification, or sends it again to some",
+      description: "With `to` it is sent again to these recipients, whatever they have got, with " +
+        "the same Idempotency-Key; those that are retried are tried at once. Without it, the " +
+        "answer is 409 when no recipient has failed.",
+      form: (call, _fields) =>
+        replayForm(
+          notificationPath(call.parameters.get("account"), call.parameters.get("notification"))
+        ),
       needs: "role",
       scopes: ["send"],
-      body: buttonRequestBody,
+      body: documentRequestBody("Retry", {
+        isOptional: true,
+        form: formSchema({
+          to: { ...text, description: "Recipients, a line each; the field may repeat." }
+        })
+      }),
+      problems: ["conflict"],
       responses: {
         202: viewResponse("Outgoing", "The status", ["Notification-Status"]),
         303: seeOtherResponse

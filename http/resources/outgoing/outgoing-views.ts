@@ -116,7 +116,7 @@ ${recipients.map((one, at) => row(one, at, held?.[at], path))}</tbody></table></
       controls: [],
       submit: "Try again"
     })
-  }${
+  }${renderForm(replayForm(path))}${
     withdrawn !== undefined || caller.name !== view.account
       ? nothing
       : renderForm(replacementForm(path))
@@ -124,6 +124,22 @@ ${recipients.map((one, at) => row(one, at, held?.[at], path))}</tbody></table></
     deleteForm(path, "Remove it, and make no further attempt: what has arrived stays there")
   }`
 }
+
+/** The form that sends the notification again to some recipients. */
+export const replayForm = (path: string): HtmlForm => ({
+  id: "replay",
+  action: `${path}/retry`,
+  legend: "Send it again to some recipients: who still has it recognizes the repetition",
+  controls: [{
+    name: "to",
+    label: "Recipients",
+    type: "textarea",
+    required: true,
+    rows: 2,
+    hint: "Addresses from the list above, one a line."
+  }],
+  submit: "Send again"
+})
 
 /** The form that replaces the notification for its recipients. */
 export const replacementForm = (path: string): HtmlForm => ({
@@ -207,6 +223,10 @@ export const retrySpanForm = (path: string): HtmlForm => ({
     required: true,
     value: isoTime(0),
     hint: "A time of RFC 3339."
+  }, {
+    name: "until",
+    label: "Sent until",
+    hint: "A time of RFC 3339; empty: until now."
   }],
   submit: "Try again"
 })

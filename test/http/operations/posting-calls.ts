@@ -1,5 +1,6 @@
 /** Outgoing mailboxes and cabinets. */
 import { expect } from "vitest"
+import { childrenOf } from "../../../http/formats/xml/index.ts"
 import { admin } from "../operation-requests.ts"
 import { eventually } from "../receiver.ts"
 import { firstEvent, item, located, type OperationCalls } from "./calls.ts"
@@ -13,10 +14,14 @@ const retried = async ({ asks, send }: OperationCalls, path: string): Promise<vo
     })
     return `${path}/retry`
   }
+  const { xml } = await send("GET", path, { basic: admin })
+  const [recipient] = childrenOf(xml, "recipient")
+  const to = recipient?.attributes["href"] ?? ""
   await asks("POST /outgoing/{account}/{notification}/retry", {
     path: again,
-    form: () => ({}),
-    besides: ["unfit"]
+    root: "retry",
+    json: () => ({ to: [to] }),
+    form: () => ({ to })
   })
 }
 

@@ -1,0 +1,172 @@
+/** Sending a notification again to some of its recipients (protocol §1.3). */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { replaysFormat, replaysPerHourMax } from "../../actors/index.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { upgradeRetrySeconds } from "../../http/limits.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { type Answered, startService } from "./harness.ts"
+import { repeatLost } from "./lost-replies.ts"
+import { admin, each, outgoing, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
+  startReceiver } from "./outgoing-harness.ts"
+
+let service: OutgoingHarness
+let receiver: Receiver
+let alice = ""
+
+beforeAll(async () => {
+  service = await startOutgoing()
+  alice = await service.account("alice")
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  receiver = await startReceiver()
+  return () => receiver.close()
+})
+
+const sentTo = async (status: string, ...to: ReadonlyArray<string>): Promise<string> => {
+  const href = (await service.post(alice, to)).header("location")
+  await service.until(href, alice, status)
+  return href
+}
+
+const body = (...to: ReadonlyArray<string>): string =>
+  `<retry>${to.map((uri) => `<to>${uri}</to>`).join("")}</retry>`
+
+const replay = (href: string, ...to: ReadonlyArray<string>): Promise<Answered> =>
+  service.send("POST", `${href}/retry`, { basic: alice, body: body(...to) })
+
+describe("POST …/{notification}/retry with recipients", () => {
+  it("sends it again to these, with the same key, whatever they have got", async () => {
+    const href = await sentTo("sent", `${receiver.base}/1`, `${receiver.base}/2`)
+    // Another spelling names the same recipient.
+    const answer = await replay(href, `${receiver.base.toUpperCase().replace("HTTP", "http")}/2#x`)
+    expect([answer.status, answer.xml.name]).toEqual([202, "notification"])
+    await service.until(href, alice, "sent")
+    const ofSecond = receiver.received.filter(({ path }) => path === "/2")
+    expect([receiver.received.length, ofSecond.length]).toEqual([3, 2])
+    expect(new Set(ofSecond.map(({ headers }) => headers["idempotency-key"])).size).toBe(1)
+    const { xml } = await service.send("GET", pathOf(alice), { basic: alice })
+    expect(childrenOf(xml, "notification")[0]?.attributes["status"]).toBe("sent")
+  })
+
+  it("is recognized by a mailbox of the service, which stores nothing twice", async () => {
+    await service.send("POST", "/mailboxes", { basic: alice, headers: { Slug: "box" } })
+    const href = await sentTo("sent", `${service.base}/mailboxes/box`)
+    await replay(href, `${service.base}/mailboxes/box`)
+    const again = await service.until(href, alice, "sent")
+    expect(each(again, "attempts")).toEqual(["2"])
+    const { xml } = await service.send("GET", "/mailboxes/box", { basic: alice })
+    expect(childrenOf(xml, "notification")).toHaveLength(1)
+  })
+
+  it("tries one at once that waits for its next attempt", async () => {
+    const href = (await service.post(alice, [`${receiver.base}/503`])).header("location")
+    await expect.poll(async () => each(await service.send("GET", href, { basic: alice }), "status"))
+      .toEqual(["retry"])
+    receiver.answer(202)
+    expect((await replay(href, `${receiver.base}/503`)).status).toBe(202)
+    const sent = await service.until(href, alice, "sent")
+    expect(each(sent, "attempts")).toEqual(["2"])
+  })
+
+  it("takes JSON, and the form of its page", async () => {
+    const to = `${receiver.base}/1`
+    const href = await sentTo("sent", to)
+    const json = await service.send("POST", `${href}/retry`, {
+      basic: alice,
+      type: "application/json",
+      body: JSON.stringify({ to: [to] })
+    })
+    expect(json.status).toBe(202)
+    await service.until(href, alice, "sent")
+    const headers = { Accept: "text/html", Origin: service.base }
+    const page = await service.send("GET", href, { basic: alice, headers })
+    expect(page.text).toContain(">Send again</button>")
+    const posted = await service.send("POST", `${href}/retry`, {
+      basic: alice,
+      type: "application/x-www-form-urlencoded",
+      headers,
+      body: `to=${encodeURIComponent(`${to}\r\n`)}`
+    })
+    expect([posted.status, posted.header("location")]).toEqual([303, href])
+    const last = await service.until(href, alice, "sent")
+    expect(each(last, "attempts")).toEqual(["3"])
+  })
+
+  it("is refused for a recipient that is none, and shows none", async () => {
+    const href = await sentTo("sent", `${receiver.base}/1`)
+    const secret = "http://192.0.2.1/secret"
+    for (const to of [secret, `${receiver.base}/2`, "not a URI"]) {
+      const answer = await replay(href, `${receiver.base}/1`, to)
+      expect([answer.status, answer.child("detail")])
+        .toEqual([422, expect.stringContaining("to number 2")])
+      expect(answer.text).not.toContain(secret)
+    }
+    expect(receiver.received).toHaveLength(1)
+    // Without a recipient it retries those that have failed.
+    expect((await replay(href)).status).toBe(409)
+    const bob = await service.account("bob")
+    const other = await service.send("POST", `${href}/retry`, { basic: bob, body: body(secret) })
+    expect(other.status).toBe(403)
+  })
+
+  it("is refused where a replacement has arrived", async () => {
+    const to = `${receiver.base}/1`
+    const href = await sentTo("sent", to)
+    const item = "<item><description>2</description><url>http://example.org/2</url></item>"
+    const replacement = `<notification>${item}</notification>`
+    await service.send("POST", `${href}/replacement`, { basic: alice, body: replacement })
+    await service.until(href, alice, "sent")
+    const answer = await replay(href, to)
+    expect([answer.status, answer.child("detail")])
+      .toEqual([409, expect.stringContaining("send a new one")])
+  })
+
+  it("takes so many in an hour", async () => {
+    const to = `${receiver.base}/1`
+    const href = await sentTo("sent", to)
+    for (let n = 0; n < replaysPerHourMax; n++) {
+      expect((await replay(href, to)).status).toBe(202)
+      await service.until(href, alice, "sent")
+    }
+    const answer = await replay(href, to)
+    expect(answer.status).toBe(429)
+    expect(answer.text).toContain("outgoing-replays")
+    expect(Number(answer.header("retry-after"))).toBeGreaterThan(0)
+    expect(receiver.received).toHaveLength(1 + replaysPerHourMax)
+  })
+
+  it("is made once when its answer is lost and it is repeated with its key", async () => {
+    const to = `${receiver.base}/1`
+    const href = await sentTo("sent", to)
+    const repeated = await repeatLost(
+      service,
+      { key: "replay", path: `${href}/retry`, sending: { basic: alice, body: body(to) } },
+      { message: "Retry", isKept: true },
+      () => service.until(href, alice, "sent")
+    )
+    expect([repeated.status, each(repeated, "attempts")]).toEqual([202, ["2"]])
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  it("is 503 while a node of an earlier version is in the cluster", async () => {
+    const older = await startService((one) =>
+      resourceTable({ ...one, system: { ...one.system, format: () => replaysFormat - 1 } })
+    )
+    try {
+      const to = `${older.base}/mailboxes/none`
+      const posted = await older.send("POST", "/outgoing/admin", {
+        basic: admin,
+        body: outgoing([to])
+      })
+      const answer = await older.send("POST", `${posted.header("location")}/retry`, {
+        basic: admin,
+        body: body(to)
+      })
+      expect([answer.status, answer.header("retry-after")])
+        .toEqual([503, String(upgradeRetrySeconds)])
+    } finally {
+      await older.close()
+    }
+  })
+})
