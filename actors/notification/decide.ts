@@ -136,7 +136,8 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     version: 1,
     ...to.length > recipientsInlineMax ? { listed: to.length, items: [] } : {},
     cleaned: head + 1,
-    chars: document.length
+    chars: document.length,
+    running: []
   }
   return proceed(state, { _tag: "Many", changed: [...to.keys()], document }, context).reply(
     created(state, false)
@@ -183,7 +184,7 @@ const viewOf = (
 ): NotificationView => {
   const { account, createdAtMs, followUps, recipients, version } = state
   const shown = recipients.slice(from, from + Math.min(max, describedRecipientsMax))
-  const held = heldOf(state, shown, from, nowMs)
+  const held = heldOf(state, shown, nowMs)
   return {
     account,
     createdAtMs,
@@ -384,8 +385,11 @@ const attemptHeld: Notifications["Queued"]["AttemptHeld"] = (
   // The message is late or repeated.
   if (before === undefined || !isNext(before, attempt)) return stay()
   const running = runningBeside(state, at, nowMs)
-  const { holds, isNew, isQuieter, isShown } = afterHeld(state, origin, running, nowMs)
-  if (!isNew && !isQuieter) {
+  const own = state.running?.find((one) => one.recipient === at)
+  const mayRepeat = own === undefined || own.mayRepeat === true
+  const change = afterHeld(state, { mayRepeat, origin, running }, nowMs)
+  const { holds, isNew, isSettled, isShown } = change
+  if (!isNew && !isSettled) {
     return proceed({ ...state, running }, { _tag: "Nothing" }, context)
   }
   const version = isShown ? state.version + 1 : state.version
@@ -473,7 +477,8 @@ const runningBeside = (
   if (running !== undefined) return running.filter((one) => one.recipient !== recipient)
   const busy = new Set(recipient === undefined ? [] : [recipient])
   const isFree = (one: RecipientState): boolean => !isQuietlyHeld(state, one, nowMs)
-  return leased(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs, isFree), nowMs)
+  const due = firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs, isFree)
+  return leased(due, nowMs, true)
 }
 
 /** Which part of the state has changed, so that it must be stored. */
@@ -576,7 +581,10 @@ const selectDue = (state: Queued, nowMs: number): Begun => {
   const isFree = (one: RecipientState): boolean => heldSinceMs(state, one, nowMs) === undefined
   const room = Math.max(0, attemptsAtOnceMax - attempts)
   const started = firstDue(state, busy, room, nowMs, isFree)
-  const running = started.length === 0 ? current : [...current, ...leased(started, nowMs)]
+  const mayRepeat = state.running === undefined
+  const running = started.length === 0
+    ? current
+    : [...current, ...leased(started, nowMs, mayRepeat)]
   if (started.length > 0) nextTimerMs = Math.min(nextTimerMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
     // A recipient that is due but does not fit the limit waits for the end of another attempt.
@@ -617,9 +625,14 @@ const firstDue = (
 /** Running attempts that begin now and count as lost after their lease. */
 const leased = (
   recipients: ReadonlyArray<number>,
-  nowMs: number
+  nowMs: number,
+  mayRepeat: boolean
 ): ReadonlyArray<RunningAttempt> =>
-  recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
+  recipients.map((recipient) => ({
+    recipient,
+    untilMs: nowMs + attemptLeaseMs,
+    ...mayRepeat ? { mayRepeat } : {}
+  }))
 
 /** The action of the next attempt at the recipient with this index. */
 const attemptAt = (

@@ -27,18 +27,17 @@ export const heldSinceMs = (
   nowMs: number
 ): number | undefined => holds.find((hold) => hold.untilMs > nowMs && concerns(hold, to))?.atMs
 
-/** Since when the shown recipients are held back that wait for nothing else, by their index. */
+/** Since when those of `shown` are held back that wait for nothing else, by their index in it. */
 export const heldOf = (
   state: Queued,
   shown: ReadonlyArray<RecipientState>,
-  from: number,
   nowMs: number
 ): Readonly<Record<number, number>> | undefined => {
   if (state.holds === undefined) return undefined
   const held = shown.flatMap((one, at): ReadonlyArray<readonly [number, number]> => {
     if (hasEnded(one) || (one.nextAtMs ?? 0) > nowMs) return []
     const sinceMs = heldSinceMs(state, one, nowMs)
-    return sinceMs === undefined ? [] : [[from + at, sinceMs]]
+    return sinceMs === undefined ? [] : [[at, sinceMs]]
   })
   return held.length === 0 ? undefined : Object.fromEntries(held)
 }
@@ -70,35 +69,50 @@ export interface HoldChange {
   readonly holds: ReadonlyArray<Hold>
   /** It must be stored, and whether the pause still stands be asked. */
   readonly isNew: boolean
-  /** It must be stored: since then no attempt that it concerns runs. */
-  readonly isQuieter: boolean
+  /** It must be stored: it is known now whether an attempt that it concerns may have been made. */
+  readonly isSettled: boolean
   /** Readers see a hold that they did not see before. */
   readonly isShown: boolean
 }
 
+/** Whether one of these attempts runs, of those that the hold concerns. */
+const anyRuns = (
+  hold: Hold,
+  running: ReadonlyArray<RunningAttempt>,
+  { recipients }: Queued
+): boolean =>
+  running.some(({ deferred, recipient }) => {
+    const to = recipients[recipient]?.to
+    return deferred !== true && to !== undefined && concerns(hold, to)
+  })
+
 /** The holds after a paused attempt; `running` are the attempts beside it. */
 export const afterHeld = (
-  { holds = [], recipients }: Queued,
-  origin: string | undefined,
-  running: ReadonlyArray<RunningAttempt>,
+  state: Queued,
+  { mayRepeat, origin, running }: {
+    readonly origin: string | undefined
+    readonly running: ReadonlyArray<RunningAttempt>
+    /** It may have been made before a crash. */
+    readonly mayRepeat: boolean
+  },
   nowMs: number
 ): HoldChange => {
+  const { holds = [] } = state
   const before = holds.find((hold) => hold.origin === origin)
   const isActive = before !== undefined && before.untilMs > nowMs
-  const of = origin === undefined ? {} : { origin }
   // A hold that ended long ago is of an earlier pause.
   const continues = before !== undefined && nowMs < before.untilMs + holdContinuesMs
   const atMs = continues ? Math.min(before.atMs, nowMs) : nowMs
   const untilMs = isActive ? before.untilMs : nextUntilMs(atMs, nowMs)
-  const isQuiet = !running.some(({ deferred, recipient }) => {
-    const to = recipients[recipient]?.to
-    return deferred !== true && to !== undefined && concerns({ ...of, atMs, untilMs }, to)
-  })
+  const hold: Hold = { ...origin === undefined ? {} : { origin }, atMs, untilMs }
+  const wasQuiet = continues ? before.isQuiet : undefined
+  const isQuiet = wasQuiet ??
+    (mayRepeat ? false : anyRuns(hold, running, state) ? undefined : true)
   const others = holds.filter((other) => other !== before).slice(-pausedOriginsMax)
   return {
-    holds: [...others, { ...of, atMs, untilMs, ...isQuiet ? { isQuiet } : {} }],
+    holds: [...others, { ...hold, ...isQuiet === undefined ? {} : { isQuiet } }],
     isNew: !isActive,
-    isQuieter: isQuiet && before?.isQuiet !== true,
+    isSettled: isQuiet !== before?.isQuiet,
     isShown: !continues
   }
 }

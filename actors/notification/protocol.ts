@@ -64,7 +64,9 @@ const RunningAttempt = Schema.Struct({
   recipient: Count,
   untilMs: Count,
   /** The attempt does not run: it is deferred for a short time. */
-  deferred: Schema.optionalKey(Schema.Literal(true))
+  deferred: Schema.optionalKey(Schema.Literal(true)),
+  /** The actor was loaded since: the attempt may have been made before a crash. */
+  mayRepeat: Schema.optionalKey(Schema.Literal(true))
 })
 
 export type RunningAttempt = typeof RunningAttempt.Type
@@ -85,7 +87,10 @@ const Hold = Schema.Struct({
   atMs: Count,
   /** Until then none of their attempts begins; the next one asks whether the pause still stands. */
   untilMs: Count,
-  /** When the hold was stored, no attempt ran that it concerns. */
+  /**
+   * Whether it is certain that no attempt that it concerns runs, or was made before a crash; left
+   * out while one runs.
+   */
   isQuiet: Schema.optionalKey(Schema.Boolean)
 })
 
@@ -253,7 +258,7 @@ export interface NotificationView {
   /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
-  /** Since when a pause keeps recipients back, by their index; left out if none is. */
+  /** Since when a pause keeps some of them back, by their index in `recipients`. */
   readonly held?: Readonly<Record<number, number>>
   /** What followed the notification, the newest last; left out if nothing has. */
   readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>

@@ -151,11 +151,12 @@ class RelayAttempt {
     )
   }
 
-  /** Why the attempt is paused; undefined if it is not. */
+  /** Why the attempt is paused; undefined if it is not, or was made before. */
   private findHold(): Effect.Effect<HeldAttempt | undefined, AskFailure> {
     const { account, mayBePaused, to } = this.action
     const { pauses } = this.deps
-    return mayBePaused === true && pauses !== undefined
+    const isMade = this.resources.outcomes.has(`${this.documentName} ${this.name}`)
+    return mayBePaused === true && pauses !== undefined && !isMade
       ? pauses.find(this.peers, account, to)
       : Effect.succeed(undefined)
   }

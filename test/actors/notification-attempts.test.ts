@@ -124,7 +124,7 @@ describe("running attempts", () => {
     expect(begun(decision)).toEqual([])
     expect(decision.deferUntilMs).toBe(nowMs + 5_000)
     expect(stateOf(decision).running).toEqual([
-      { recipient: 1, untilMs: nowMs + attemptLeaseMs }
+      { recipient: 1, untilMs: nowMs + attemptLeaseMs, mayRepeat: true }
     ])
   })
 

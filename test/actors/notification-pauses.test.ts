@@ -6,10 +6,13 @@ import { attemptLeaseMs, holdContinuesMs, holdMaxMs, holdMinMs,
 import type { Queued } from "../../actors/notification/attempts.ts"
 import { pausesFormat } from "../../actors/notification/holds.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
-import { confirmHold } from "../../actors/notification/relay.ts"
-import { AskTimeout } from "../../runtime/index.ts"
+import { RelayResources } from "../../actors/notification/relay-resources.ts"
+import { type AttemptAction, confirmHold, makeAttempt } from "../../actors/notification/relay.ts"
+import type { DeliveryOutcome, Outbound } from "../../actors/outbound/protocol.ts"
+import { address, AskTimeout } from "../../runtime/index.ts"
 import { effectsOf, nowMs } from "./cells.ts"
-import { noDependencies, noPeers } from "./dependencies.ts"
+import { contentOf } from "./contents.ts"
+import { noDependencies, noOutbound, noPeers } from "./dependencies.ts"
 import { attempted, begun, created, decide, delivered, describing, faulted, following, one, owner,
   reloaded, stateOf, timerFired, two, uri, where } from "./notification-cells.ts"
 
@@ -168,6 +171,79 @@ describe("a pause of one origin", () => {
   })
 })
 
+describe("an attempt", () => {
+  const self = address("notification", "n1")
+  const action: AttemptAction = {
+    _tag: "Attempt",
+    recipient: 0,
+    attempt: 1,
+    to: uri(0),
+    traceId: "1".repeat(32),
+    account: "alice",
+    document: "<notification><item/></notification>",
+    chars: 36,
+    mayBePaused: true
+  }
+  const held = { _tag: "Held" as const }
+
+  /** An attempt for which this is found, when it begins and when it has its permit. */
+  const attempt = async (
+    found: ReadonlyArray<Effect.Effect<typeof held | undefined, AskTimeout>>,
+    resources = new RelayResources(),
+    more: Partial<AttemptAction> = {}
+  ) => {
+    const sent: Array<unknown> = []
+    let asked = 0
+    const find = () => found[asked++] ?? Effect.die("asked too often")
+    const outbound: Outbound = {
+      ...noOutbound,
+      post: (posting) =>
+        Effect.map(contentOf(posting), (content): DeliveryOutcome => {
+          if (content === undefined) return { _tag: "PermanentFailure", problem: "not wanted" }
+          sent.push(content.body)
+          return { _tag: "Delivered", code: 202 }
+        })
+    }
+    const deps = { ...noDependencies, outbound, pauses: { find, findCurrent: find } }
+    const message = await Effect.runPromise(
+      makeAttempt(deps, resources, self, noPeers, { ...action, ...more })
+    )
+    return { message, sent: sent.length, asked }
+  }
+  const free = Effect.succeed(undefined)
+  const isHeld = Effect.succeed(held)
+
+  it("asks when it begins, and again when it has its permit", async () => {
+    expect(await attempt([isHeld])).toEqual({ message: heldBack(), sent: 0, asked: 1 })
+    expect(await attempt([free, isHeld])).toEqual({ message: heldBack(), sent: 0, asked: 2 })
+    expect(await attempt([free, free])).toMatchObject({
+      message: { _tag: "Attempted", outcome: { _tag: "Delivered" } },
+      sent: 1
+    })
+    expect(await attempt([], undefined, { mayBePaused: false })).toMatchObject({ sent: 1 })
+  })
+
+  it("is deferred where nobody knows, and not made", async () => {
+    const failed = Effect.fail(new AskTimeout({ key: "k", deadlineMs: 1 }))
+    for (const found of [[failed], [free, failed]]) {
+      expect(await attempt(found)).toMatchObject({
+        message: { _tag: "Attempted", outcome: { _tag: "Deferred" } },
+        sent: 0
+      })
+    }
+  })
+
+  it("is not held once it was made: its outcome is known", async () => {
+    const resources = new RelayResources()
+    await attempt([free, free], resources)
+    expect(await attempt([isHeld], resources)).toMatchObject({
+      message: { _tag: "Attempted", outcome: { _tag: "Delivered" } },
+      sent: 0,
+      asked: 0
+    })
+  })
+})
+
 describe("what its sender sees and does meanwhile", () => {
   it("the recipients that wait for nothing else show since when they are paused", () => {
     const state = paused(two)
@@ -195,10 +271,20 @@ describe("what its sender sees and does meanwhile", () => {
         .toEqual([[0, "success"], [0, "success"]])
       expect(withdrawn).not.toHaveProperty("holds")
     }
-    // An attempt that began before may have sent it.
+  })
+
+  it("a withdrawal is sent where an attempt may have been made, also before a crash", () => {
     const half = stateOf(decide(two, heldBack()))
-    expect(stateOf(decide(reloaded(half), following(owner))).recipients.map(({ status }) => status))
-      .toEqual(["waiting", "waiting"])
+    const restarted = stateOf(decide(reloaded(two), timerFired))
+    for (const state of [half, paused(restarted)]) {
+      const { recipients } = stateOf(decide(reloaded(state), following(owner)))
+      expect(recipients.map(({ status }) => status)).toEqual(["waiting", "waiting"])
+    }
+    // What is known stays known when the pause is asked for again.
+    const afterMs = nowMs + holdMinMs
+    const due = stateOf(decide(reloaded(paused(two)), timerFired, { nowMs: afterMs }))
+    const again = stateOf(decide(due, heldBack(), { nowMs: afterMs }))
+    expect(again.holds).toMatchObject([{ isQuiet: true, untilMs: afterMs + holdMinMs }])
   })
 
   it("older nodes of a cluster make the attempts, so that none asks", () => {

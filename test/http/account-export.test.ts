@@ -99,6 +99,8 @@ describe("the export of an account", () => {
     const sent = notification("sent words").replace("<notification>", `<notification>${to}`)
     const outgoing = await made("POST", "/outgoing/mover", { basic, body: sent })
     expect((await send("POST", `${outgoing}/withdrawal`, { basic })).status).toBe(202)
+    const pauses = "<pauses><pause origin=\"https://receiver.example\"/></pauses>"
+    await send("PUT", "/outgoing/mover/pauses", { basic, body: pauses })
     const list = `<cabinet><mailbox href="${box}"/></cabinet>`
     await made("POST", "/cabinets", { basic, body: list })
     const session = await made("POST", "/sessions", { basic, body: "<answer continue=\"true\"/>" })
@@ -116,6 +118,7 @@ describe("the export of an account", () => {
     const lines = await exported("mover", basic)
     expect(kindsOf(lines)).toMatchObject({
       account: 1,
+      pauses: 1,
       mailbox: 1,
       block: 1,
       registration: 1,
@@ -134,6 +137,7 @@ describe("the export of an account", () => {
     for (let n = 0; n < count; n++) expect(notifications).toContain(`word ${n}<`)
     expect(xmlOf(lines, "sent")).toContain("sent words")
     expect(xmlOf(lines, "sent")).toContain("<withdrawn>")
+    expect(xmlOf(lines, "pauses")).toContain("origin=\"https://receiver.example\"")
     expect(xmlOf(lines, "answer")).toContain("Patsy")
     const bytes = lines.filter(({ kind }) => kind === "bytes")
       .map(({ base64 }) => Buffer.from(String(base64), "base64"))

@@ -14,7 +14,7 @@ import { accountElement, accountPath } from "../accounts/index.ts"
 import { type ExportLine, type ExportSource, lineOf, run } from "./export-source.ts"
 import { exportedContent } from "./exported-content.ts"
 import { exportedMailbox } from "./exported-mailbox.ts"
-import { exportedCabinet, exportedQuery, exportedSent,
+import { exportedCabinet, exportedPauses, exportedQuery, exportedSent,
   exportedSession } from "./exported-resources.ts"
 
 /** The format of the lines. */
@@ -61,6 +61,7 @@ async function* linesOf(service: Service, account: AccountView): AsyncGenerator<
   }
   const href = absoluteUri(service, accountPath(name))
   yield { kind: "account", href, xml: writeElement(accountElement(service, account)) }
+  yield* exportedPauses(service, name)
   for (const [kind, lines] of sources) {
     for await (const entry of entriesOf(service, name, kind)) yield* lines(service, name, entry)
   }

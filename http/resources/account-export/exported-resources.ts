@@ -10,7 +10,8 @@ import type { ResourceView } from "../../formats/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { absoluteUri, askOrRefusal, describeActor, type Service } from "../../pipeline/index.ts"
 import { cabinetDocument, cabinetPath } from "../cabinets/index.ts"
-import { notificationPath, statusElement } from "../outgoing/index.ts"
+import { mailboxPath, notificationPath, pausesElement, pausesPath, readPausesOf,
+  statusElement } from "../outgoing/index.ts"
 import { queryView } from "../queries/index.ts"
 import { queryPath } from "../rows/index.ts"
 import { answerPath, answerView, sessionPath, sessionView } from "../sessions/index.ts"
@@ -32,6 +33,17 @@ export async function* exportedCabinet(
   if (isRefusal(view)) return
   const href = absoluteUri(service, cabinetPath(id))
   yield { kind: "cabinet", href, xml: xmlOf(cabinetDocument(service, id, view)) }
+}
+
+/** Which of the account's relays are paused; no line if none ever was. */
+export async function* exportedPauses(
+  service: Service,
+  account: string
+): AsyncGenerator<ExportLine> {
+  const pauses = await run(readPausesOf(service, account, { account, admin: false }))
+  if (pauses.version === 0) return
+  const href = absoluteUri(service, pausesPath({ path: mailboxPath(account) }))
+  yield { kind: "pauses", href, xml: writeElement(pausesElement(href, pauses)) }
 }
 
 /**

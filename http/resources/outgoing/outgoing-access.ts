@@ -129,15 +129,15 @@ export const describeAs = Effect.fnUntraced(function*(
   const view = yield* describe(0)
   if (isRefusal(view) || view.recipients.length >= view.count) return view
   const recipients = [...view.recipients]
-  let { held } = view
+  const held: Record<number, number> = { ...view.held }
   while (recipients.length < view.count) {
-    const next = yield* describe(recipients.length)
+    const from = recipients.length
+    const next = yield* describe(from)
     if (isRefusal(next)) return next
     recipients.push(...next.recipients)
-    if (next.held !== undefined) held = { ...held, ...next.held }
+    for (const [at, sinceMs] of Object.entries(next.held ?? {})) held[from + Number(at)] = sinceMs
   }
-  const status = statusOf(recipients)
-  return { ...view, recipients, status, ...held === undefined ? {} : { held } }
+  return { ...view, recipients, status: statusOf(recipients), held }
 })
 
 /**

@@ -4,7 +4,7 @@ import type { Pauses } from "../../../actors/outgoing-mailbox/index.ts"
 import { type Control, type Html, html, type HtmlForm, link, methodControl, nothing, renderForm,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { element, isoTime } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { OutgoingRef } from "./outgoing-access.ts"
 
@@ -83,6 +83,14 @@ export const pauseForms = (mailbox: OutgoingRef, pauses: Pauses): Html =>
   }</p>
 `
 
+/** The document of the pauses. */
+export const pausesElement = (href: string, { origins, pausedAtMs }: Pauses): Element =>
+  element(
+    "pauses",
+    { href, status: pausedAtMs === undefined ? "active" : "paused", since: isoTime(pausedAtMs) },
+    ...origins.map(({ atMs, origin }) => element("pause", { origin, since: isoTime(atMs) }))
+  )
+
 export const pausesView = (
   service: Service,
   mailbox: OutgoingRef,
@@ -91,16 +99,7 @@ export const pausesView = (
   const { origins, pausedAtMs } = pauses
   return {
     title: `Pauses of the outgoing mailbox of ${mailbox.account}`,
-    tree: () =>
-      element(
-        "pauses",
-        {
-          href: absoluteUri(service, pausesPath(mailbox)),
-          status: pausedAtMs === undefined ? "active" : "paused",
-          since: isoTime(pausedAtMs)
-        },
-        ...origins.map(({ atMs, origin }) => element("pause", { origin, since: isoTime(atMs) }))
-      ),
+    tree: () => pausesElement(absoluteUri(service, pausesPath(mailbox)), pauses),
     body: () =>
       html`${
         pausedAtMs === undefined && origins.length === 0

@@ -16,17 +16,24 @@ import { changeOnce } from "../../request-record.ts"
 import { existingOutgoingRef, type OutgoingRef } from "./outgoing-access.ts"
 import { pausesPath, pausesView } from "./pause-views.ts"
 
-const addressOf = ({ account }: OutgoingRef) => address(outgoingMailboxKind, account)
+const addressOf = (account: string) => address(outgoingMailboxKind, account)
 
 /** What is paused. A node of an earlier version in the cluster has no pauses, and knows none. */
-export const readPauses = (
+export const readPausesOf = (
   service: Service,
-  mailbox: OutgoingRef
+  account: string,
+  caller: ReturnType<typeof callerOf>
 ): Effect.Effect<Pauses, HandlerFailure> => {
   if (service.system.format() < pausesFormat) return Effect.succeed({ origins: [], version: 0 })
-  const message: OutgoingMailboxMessage = { _tag: "Describe", caller: callerOf(mailbox.caller) }
-  return failRefused(describeActor<Pauses>(service, addressOf(mailbox), message))
+  const message: OutgoingMailboxMessage = { _tag: "Describe", caller }
+  return failRefused(describeActor<Pauses>(service, addressOf(account), message))
 }
+
+/** What is paused of the outgoing mailbox of a request. */
+export const readPauses = (
+  service: Service,
+  { account, caller }: OutgoingRef
+): Effect.Effect<Pauses, HandlerFailure> => readPausesOf(service, account, callerOf(caller))
 
 /** The origin of a text that is one; undefined for any other text. */
 const originIn = (text: string): string | undefined => {
@@ -105,7 +112,10 @@ const replacePauses = Effect.fnUntraced(function*(
     call,
     version,
     (expected) =>
-      askOrRefusal<OutgoingMailboxReply>(service, addressOf(mailbox), { ...message, ...expected })
+      askOrRefusal<OutgoingMailboxReply>(service, addressOf(mailbox.account), {
+        ...message,
+        ...expected
+      })
   ))
   return expectReply(reply, "Described").view
 })
