@@ -35,6 +35,7 @@ export const auditActions = [
   "mailbox.secrets",
   "notification.remove",
   "operator-token.set",
+  "outgoing.pauses",
   "outgoing.remove",
   "outgoing.retry",
   "outgoing.withdraw",

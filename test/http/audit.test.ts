@@ -142,12 +142,17 @@ describe("the audit log records", () => {
     expect((await send("DELETE", changed, { basic: admin })).status).toBe(204)
     expect((await send("DELETE", removed, { basic: admin })).status).toBe(204)
     const span = "/outgoing/alice/retry?since=2026-01-01T00:00:00Z"
+    const pauses = "<pauses status=\"active\"/>"
     for (const basic of [alice, admin]) {
+      expect((await send("PUT", "/outgoing/alice/pauses", { basic, body: pauses })).status)
+        .toBe(200)
       expect((await send("POST", span, { basic })).status).toBe(202)
     }
     expect(await entriesOf("account=alice&action=outgoing.retry")).toEqual([])
-    expect(await entriesOf("account=admin&outcome=done&limit=6")).toMatchObject([
+    expect(await entriesOf("account=alice&action=outgoing.pauses")).toEqual([])
+    expect(await entriesOf("account=admin&outcome=done&limit=7")).toMatchObject([
       { action: "outgoing.retry", target: "/outgoing/alice" },
+      { action: "outgoing.pauses", target: "/outgoing/alice/pauses" },
       { action: "cabinet.remove", target: removed },
       { action: "query.remove", target: changed },
       { action: "query.change", target: changed },

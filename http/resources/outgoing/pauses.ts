@@ -5,6 +5,7 @@ import { outgoingMailboxKind, parseUrl, pausedOriginsMax,
 import type { OutgoingMailboxMessage, OutgoingMailboxReply,
   Pauses } from "../../../actors/outgoing-mailbox/index.ts"
 import { address } from "../../../runtime/index.ts"
+import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { childrenOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
@@ -107,7 +108,7 @@ const replacePauses = Effect.fnUntraced(function*(
     caller: callerOf(mailbox.caller),
     ...chosen
   }
-  const reply = yield* failRefused(changeOnce(
+  const change = failRefused(changeOnce(
     service,
     call,
     version,
@@ -117,6 +118,12 @@ const replacePauses = Effect.fnUntraced(function*(
         ...expected
       })
   ))
+  const operation = {
+    caller: message.caller,
+    action: "outgoing.pauses",
+    target: pausesPath(mailbox)
+  } as const
+  const reply = yield* auditedAsAdmin(service, call, operation, mailbox.account, change)
   return expectReply(reply, "Described").view
 })
 
