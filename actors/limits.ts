@@ -555,6 +555,9 @@ export const statusHintsPerWriteMax = 500
 
 export const statusHintsWaitingMax = 10_000
 
+/** How long a hold waits for the hints that were added before it. */
+export const statusHintsWrittenMs = 5_000
+
 /** A listing's entry that was not removed is removed again after this time. */
 export const entryRemovalRetryMs = 60_000
 

@@ -69,7 +69,10 @@ export const notification = (
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
       if (action._tag === "ReportFailure") return report(deps, self, peers, action)
-      if (action._tag === "ConfirmHold") return confirmHold(deps, peers, action)
+      if (action._tag === "ConfirmHold") {
+        // A release finds in the listing what waits: not what it shows as sent.
+        return Effect.andThen(statusHints.written(), confirmHold(deps, peers, action))
+      }
       if (action._tag === "MarkRevised") {
         resources.running.markRevised(self.id, action.edition)
         return Effect.void

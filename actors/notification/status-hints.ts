@@ -1,7 +1,8 @@
 /** Hints of the status of notifications, for their listings: gathered, written together (A7). */
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import type { RecordsApi } from "../../runtime/index.ts"
-import { statusHintsGatherMs, statusHintsPerWriteMax, statusHintsWaitingMax } from "../limits.ts"
+import { statusHintsGatherMs, statusHintsPerWriteMax, statusHintsWaitingMax,
+  statusHintsWrittenMs } from "../limits.ts"
 import type { NotificationStatus } from "./protocol.ts"
 
 /** The table of outgoing mailboxes' listings: from an entry's key to a status hint. */
@@ -17,6 +18,8 @@ export const outgoingKeysTable = "outgoing-keys"
 export class StatusHints {
   private readonly records: Pick<RecordsApi, "write">
   private readonly waiting = new Map<string, NotificationStatus | null>()
+  /** Open while no hint waits. */
+  private readonly idle = Latch.makeUnsafe(true)
   private isWriting = false
 
   constructor(records: Pick<RecordsApi, "write">) {
@@ -32,12 +35,22 @@ export class StatusHints {
       this.waiting.set(listingKey, status)
       if (this.isWriting) return Effect.void
       this.isWriting = true
+      this.idle.closeUnsafe()
       return Effect.ensuring(
         this.write(),
         Effect.sync(() => {
           this.isWriting = false
+          this.idle.openUnsafe()
         })
       )
+    })
+  }
+
+  /** Waits until the hints that were added are written, but not for ever. */
+  written(): Effect.Effect<void> {
+    return Effect.timeoutOrElse(this.idle.await, {
+      duration: statusHintsWrittenMs,
+      orElse: () => Effect.void
     })
   }
 

@@ -309,6 +309,18 @@ describe("hints of the listing", () => {
     ]])
   })
 
+  it("are written when a hold asks whether its pause still stands, or are lost", async () => {
+    for (const failing of [0, 1]) {
+      const { hints, writes } = writer((count) => count === failing)
+      const counts: Array<number> = []
+      const asked = Effect.map(hints.written(), () => counts.push(writes.length))
+      await Effect.runPromise(asked)
+      const both = [hints.add("a", "waiting"), asked]
+      await Effect.runPromise(Effect.all(both, { concurrency: "unbounded" }))
+      expect(counts).toEqual([0, 1])
+    }
+  })
+
   it("are written so many at a time, and lost when too many or when the store fails", async () => {
     const { hints, writes } = writer((count) => count === 2)
     await all(hints, keys(statusHintsWaitingMax + 5))
