@@ -43,11 +43,23 @@ const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
 type Step =
   | { readonly do: "tell"; at: number; outcome: DeliveryOutcome; random: number; twice: boolean }
   | {
-    readonly do: "pass" | "again" | "reload" | "crash" | "lose" | "retry" | "replace" | "delete"
+    readonly do:
+      | "pass"
+      | "again"
+      | "reload"
+      | "crash"
+      | "lose"
+      | "release"
+      | "retry"
+      | "replace"
+      | "delete"
   }
+  | { readonly do: "hold" | "replay"; at: number }
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
-const just = (what: Exclude<Step["do"], "tell">) => fc.constant<Step>({ do: what })
+const just = (what: Exclude<Step["do"], "tell" | "hold" | "replay">) =>
+  fc.constant<Step>({ do: what })
+const at = (what: "hold" | "replay") => fc.record({ do: fc.constant(what), at: fc.nat(1_000) })
 const steps = fc.array(
   fc.oneof(
     {
@@ -65,7 +77,10 @@ const steps = fc.array(
     { weight: 1, arbitrary: just("reload") },
     { weight: 1, arbitrary: just("crash") },
     { weight: 1, arbitrary: just("lose") },
+    { weight: 1, arbitrary: at("hold") },
+    { weight: 1, arbitrary: just("release") },
     { weight: 1, arbitrary: just("retry") },
+    { weight: 1, arbitrary: at("replay") },
     { weight: 1, arbitrary: just("replace") }
   ),
   { maxLength: 150, size: "max" }
@@ -90,8 +105,15 @@ const take = (world: World, step: Step): void => {
     case "lose":
       world.running.pop()
       return
+    case "hold":
+      if (world.running.length > 0) world.hold(step.at)
+      return
+    case "release":
+      return world.release()
     case "retry":
       return world.retry()
+    case "replay":
+      return world.replay(step.at)
     case "replace":
       return world.replace()
     case "delete":

@@ -1,15 +1,16 @@
 /**
  * One notification under a virtual clock, beside what the schedule promises: attempts when they
- * are due, each recipient ended once, nothing after its removal.
+ * are due, none that a pause keeps back, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
-import { failureReportsFormat, type ReportFailure } from "../../actors/failure-reports/report.ts"
+import type { ReportFailure } from "../../actors/failure-reports/report.ts"
 import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs, followUpsMax,
-  recipientAttemptsKeptMax, recordedHeaderCharsMax, relayAttemptsKeptCharsMax,
-  relayAttemptsKeptMax } from "../../actors/limits.ts"
+  recipientAttemptsKeptMax, recordedHeaderCharsMax, relayAttemptsKeptCharsMax, relayAttemptsKeptMax,
+  replaysPerHourMax, replaysWindowMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
+import { pausesFormat } from "../../actors/notification/holds.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply,
   NotificationState } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
@@ -51,7 +52,7 @@ export class World {
     NotificationMessage,
     NotificationReply,
     NotificationAction
-  >(behavior, undefined, failureReportsFormat)
+  >(behavior, undefined, pausesFormat)
   nowMs = beganAtMs
   /** Attempts at other services, whose results may be late, repeated or lost. */
   running: Array<Attempt> = []
@@ -63,6 +64,7 @@ export class World {
   isRemoved = false
   /** How often the sender has replaced it. */
   editions = 0
+  private replaysMs: ReadonlyArray<number> = []
   note: string | null | undefined = undefined
   private checks = 0
 
@@ -111,6 +113,7 @@ export class World {
   /** An attempt begins: it must be the one that is due. */
   begin(attempt: Attempt): void {
     expect(this.isRemoved).toBe(false)
+    expect(this.heldUntilMs()).toBe(0)
     const expected = this.expected[attempt.recipient]
     expect(expected).toBeDefined()
     expect(attempt.attempt).toBe(expected?.attempt)
@@ -136,7 +139,7 @@ export class World {
       expect(hasEnded(one)).toBe(this.expected[at] === undefined)
       if (hasEnded(one)) continue
       // After a crash the timer would fire when it is due at the latest, or at once.
-      const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs)
+      const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs, this.heldUntilMs())
       expect(model.timerAtMs).toBeLessThanOrEqual(dueMs)
     }
     this.checkAttempts(queued)
@@ -200,6 +203,35 @@ export class World {
     this.send(message)
   }
 
+  /** Until when a pause keeps all recipients back; 0: it keeps none back. */
+  private heldUntilMs(): number {
+    const [hold] = this.queued?.holds ?? []
+    return hold === undefined || hold.untilMs <= this.nowMs ? 0 : hold.untilMs
+  }
+
+  /** A pause of the outgoing mailbox has kept an attempt back. */
+  hold(at: number): void {
+    const attempt = this.running.splice(at % this.running.length, 1)[0]
+    if (attempt === undefined) return
+    const { recipient } = attempt
+    const isNext = this.expected[recipient]?.attempt === attempt.attempt
+    const log = [...this.model.log.keys()]
+    this.send({ _tag: "AttemptHeld", recipient, attempt: attempt.attempt })
+    if (this.isRemoved || !isNext) return
+    expect(this.heldUntilMs()).toBeGreaterThan(this.nowMs)
+    // It was no attempt.
+    expect([...this.model.log.keys()]).toEqual(log)
+  }
+
+  /** The pause has ended: what is due begins. */
+  release(): void {
+    const isHeld = this.queued?.holds !== undefined
+    this.send({ _tag: "Release" })
+    if (!isHeld) return
+    expect(this.queued).not.toHaveProperty("holds")
+    this.checkBegun()
+  }
+
   private count(at: number, ends: number): void {
     this.ends[at] = (this.ends[at] ?? 0) + ends
   }
@@ -240,6 +272,12 @@ export class World {
     if (timerAtMs === null) return
     this.nowMs = Math.max(this.nowMs, timerAtMs, deferredUntilMs)
     this.fireTimer()
+    this.checkBegun()
+  }
+
+  /** What is due has begun, unless a pause keeps it back. */
+  private checkBegun(): void {
+    if (this.heldUntilMs() > 0) return
     for (const [at, expected] of this.expected.entries()) {
       if (expected === undefined || expected.toMs > this.nowMs || this.isRemoved) continue
       const { running = [] } = this.queued ?? {}
@@ -265,6 +303,7 @@ export class World {
     this.model.restart()
     this.fireTimer()
     const begun = new Set(this.running.map(({ recipient }) => recipient))
+    if (this.heldUntilMs() > 0) return
     for (const recipient of lost) {
       const dueMs = this.expected[recipient]?.toMs ?? Number.POSITIVE_INFINITY
       if (dueMs > this.nowMs || this.isRemoved) continue
@@ -283,6 +322,27 @@ export class World {
     const answer = this.send({ _tag: "Retry", caller })
     if (this.isRemoved) return
     expect(answer).toEqual({ _tag: "Retried", recipients: failed.length, isRepeated: false })
+  }
+
+  /** The sender sends it again to this recipient, whatever it has got. */
+  replay(at: number): void {
+    const recipient = at % this.expected.length
+    const before = this.queued?.recipients[recipient]
+    const { nowMs } = this
+    const latest = this.replaysMs.filter((atMs) => nowMs - atMs < replaysWindowMs)
+    const isRefused = before === undefined || latest.length >= replaysPerHourMax ||
+      (this.editions > 0 && before.status === "success")
+    const isChanged = !isRefused && (hasEnded(before) || (before.nextAtMs ?? 0) > nowMs)
+    if (isChanged) {
+      if (hasEnded(before)) this.count(recipient, -1)
+      const { tries = 0 } = this.expected[recipient] ?? {}
+      const attempt = before.attempts + 1
+      this.expected[recipient] = { attempt, tries, fromMs: nowMs, toMs: nowMs }
+      this.replaysMs = [...latest, nowMs]
+    }
+    const answer = this.send({ _tag: "Retry", caller, recipients: [recipient] })
+    if (isRefused) expect(answer).not.toMatchObject({ _tag: "Retried" })
+    else expect(answer).toMatchObject({ _tag: "Retried", recipients: isChanged ? 1 : 0 })
   }
 
   /** The sender replaces it: who has it gets the next edition, and all others in its place. */

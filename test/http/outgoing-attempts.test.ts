@@ -196,6 +196,75 @@ describe("GET /outgoing/{account}/{notification}/attempts", () => {
   })
 })
 
+/** The service lists the numbers of the attempts, the newest first. */
+const numbersOf = async (href: string): Promise<ReadonlyArray<number>> =>
+  (await attemptsOf(href, alice)).map(({ attributes }) => Number(attributes["number"]))
+
+const fromTo = (last: number, first: number): ReadonlyArray<number> =>
+  Array.from({ length: last - first + 1 }, (_, at) => last - at)
+
+describe("the attempts of a notification that is retried or paused", () => {
+  const setPauses = async (status: "active" | "paused") => {
+    const body = `<pauses status="${status}"/>`
+    const answer = await service.send("PUT", "/outgoing/alice/pauses", { basic: alice, body })
+    expect(answer.status).toBe(200)
+  }
+
+  const retry = async (href: string, ...to: ReadonlyArray<string>) => {
+    const named = to.map((path) => `<to>${receiver.origin}${path}</to>`).join("")
+    const body = `<retry>${named}</retry>`
+    expect((await service.send("POST", `${href}/retry`, { basic: alice, body })).status).toBe(202)
+  }
+
+  /** Waits until a pause keeps a recipient back. */
+  const untilHeld = (href: string) =>
+    expect.poll(async () => (await get(href, "application/xml", alice)).text, { timeout: 10_000 })
+      .toContain(" paused=")
+
+  it("stay while a pause keeps it back, and go on with their numbers when it ends", async () => {
+    const href = await sentTo(["/500/paused"], "failed", alice)
+    await setPauses("paused")
+    await retry(href)
+    await untilHeld(href)
+    // What the pause keeps back was no attempt.
+    expect(await numbersOf(href)).toEqual(fromTo(5, 1))
+    const page = await get(href, "text/html", alice)
+    const path = new URL(href).pathname
+    expect(page.text).toContain(`<a href="${path}/attempts#recipient-1">5 attempts</a>`)
+    expect(page.text).toContain(" · paused since ")
+    await setPauses("active")
+    await service.until(href, alice, "failed")
+    expect(await numbersOf(href)).toEqual(fromTo(10, 1))
+  })
+
+  it("show that a recipient has it that gets it again", async () => {
+    const href = await sentTo(["/202/again", "/202/once"], "sent", alice)
+    await setPauses("paused")
+    await retry(href, "/202/again")
+    await untilHeld(href)
+    const before = await attemptsOf(href, alice)
+    expect(
+      before.map(({ attributes: { code, follows, next, number } }) => [number, code, follows, next])
+    ).toEqual([["1", "202", "done", undefined], ["1", "202", "done", undefined]])
+    await setPauses("active")
+    await service.until(href, alice, "sent")
+    expect(await numbersOf(href)).toEqual([2, 1])
+    expect((await get(`${href}/attempts`, "application/xml", alice)).xml.attributes["dropped"])
+      .toBe("1")
+  })
+
+  it("go on with their numbers for a recipient that is named, and for no other", async () => {
+    const href = await sentTo(["/500/named", "/410/other"], "failed", alice)
+    await retry(href, "/500/named")
+    await service.until(href, alice, "failed")
+    const attempts = await attemptsOf(href, alice)
+    const of = (end: string) =>
+      attempts.filter(({ attributes }) => attributes["recipient"]?.endsWith(end))
+        .map(({ attributes }) => Number(attributes["number"]))
+    expect([of("/named"), of("/other")]).toEqual([fromTo(10, 1), [1]])
+  })
+})
+
 describe("what is known of attempts", () => {
   const recipient: RecipientState = {
     to: "https://example.org/0",
@@ -251,6 +320,14 @@ describe("what is known of attempts", () => {
     expect(shown([waiting], [])).toEqual({ attempts: [], dropped: 0 })
     // An attempt has ended between the reads of the recipients and of the log.
     expect(shown([waiting], [keptAt(1)])).toMatchObject({ dropped: 0 })
+  })
+
+  it("is the success of a recipient that gets it again, until its next attempt", () => {
+    const { problem: _, ...had } = recipient
+    const again = { ...had, status: "retry", code: 202, tries: 0, nextAtMs: nowMs } as const
+    const [attempt] = shown([again], []).attempts
+    expect(attempt).toMatchObject({ attempt: 3, follows: "done", exchange: { code: 202 } })
+    expect(attempt).not.toHaveProperty("nextAtMs")
   })
 
   it("of an older node has no duration", () => {

@@ -77,9 +77,10 @@ const readKept = (
 
 /** What follows the last attempt of a recipient; undefined if its result was replaced since. */
 const followUpIn = (
-  { nextAtMs, problem, status }: RecipientState
+  { code, nextAtMs, problem, status }: RecipientState
 ): RelayAttemptFollowUp | undefined => {
-  if (status === "success") return "done"
+  // A recipient that gets it again keeps the result until its next attempt, as one that waits does.
+  if (status === "success" || (problem === undefined && code !== undefined)) return "done"
   if (problem === undefined) return undefined
   return nextAtMs === undefined ? "given-up" : "schedule"
 }
@@ -100,7 +101,7 @@ const attemptIn = (recipient: RecipientState, at: number): RelayAttempt | undefi
     },
     follows,
     ...problem === undefined ? {} : { problem },
-    ...nextAtMs === undefined ? {} : { nextAtMs }
+    ...nextAtMs === undefined || follows === "done" ? {} : { nextAtMs }
   }
 }
 
