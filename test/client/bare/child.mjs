@@ -43,7 +43,7 @@ const main = moduleAt(new URL("scenario.mjs", import.meta.url))
 await main.link((specifier, importer) => {
   if (specifier === "restante/client") return moduleAt(new URL("index.js", built))
   const at = new URL(specifier, importer.identifier)
-  if (!/^\.\.?\/[a-z./]+\.js$/.test(specifier) || !at.href.startsWith(built.href)) {
+  if (!/^\.\.?\/[a-z./-]+\.js$/.test(specifier) || !at.href.startsWith(built.href)) {
     throw new Error(`the client imports ${specifier}`)
   }
   return moduleAt(at)
