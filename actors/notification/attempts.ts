@@ -141,8 +141,14 @@ export const startReplay = (
 
 /** A named recipient: tried from the start of the schedule, or, if it is tried anyway, now. */
 const replayed = (recipient: RecipientState, nowMs: number): RecipientState => {
-  if (hasEnded(recipient)) return restarted(recipient, nowMs)
-  return (recipient.nextAtMs ?? nowMs) > nowMs ? { ...recipient, nextAtMs: nowMs } : recipient
+  if (!hasEnded(recipient)) {
+    return (recipient.nextAtMs ?? nowMs) > nowMs ? { ...recipient, nextAtMs: nowMs } : recipient
+  }
+  const again = restarted(recipient, nowMs)
+  if (recipient.status === "failed") return again
+  // A follow-up names where the recipient has it, also if the repetition fails.
+  const { location } = recipient
+  return { ...again, delivered: { edition: 0, ...location === undefined ? {} : { location } } }
 }
 
 /** The recipients after a retry: of the named ones, or else of those that have failed. */

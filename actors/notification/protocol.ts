@@ -45,7 +45,7 @@ export const RecipientState = Schema.Struct({
   problem: Schema.optionalKey(Schema.String),
   /** The URI of the stored notification, as the recipient returned it. */
   location: Schema.optionalKey(Schema.String),
-  /** The edition that the recipient has while a later one is on its way, and where it is. */
+  /** The edition that the recipient has while another, or it again, is on its way, and where. */
   delivered: Schema.optionalKey(Schema.Struct({
     edition: Count,
     location: Schema.optionalKey(Schema.String)

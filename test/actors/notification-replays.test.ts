@@ -44,6 +44,16 @@ describe("a replay", () => {
     expect(again.endedAtMs).toBe(nowMs)
   })
 
+  it("that fails leaves a withdrawal the name of what the recipient has", () => {
+    const again = stateOf(decide(ended, replaying([0])))
+    const failing = stateOf(decide(again, attempted(faulted, 0, 2)))
+    const withdrawn = stateOf(decide(failing, following(owner)))
+    const dueMs = withdrawn.recipients[0]?.nextAtMs ?? 0
+    const followUp = { isWithdrawal: true, isKnown: true, location: "https://example.org/9" }
+    expect(decide(reloaded(withdrawn), timerFired, { head: 2, nowMs: dueMs }).actions)
+      .toMatchObject([{ recipient: 0, attempt: 3, followUp }, note("waiting")])
+  })
+
   it("tries one that is retried at once, and leaves its place in the schedule", () => {
     const waiting = stateOf(decide(two, attempted(faulted)))
     const decision = decide(waiting, replaying([0, 1]))
