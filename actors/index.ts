@@ -33,8 +33,8 @@ export type Dependencies =
 
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
- * format 2 came failure reports, follow-ups and attempts of outgoing notifications, and test events
- * of registrations; with format 3 came pauses and replays of relays.
+ * format 2 came failure reports, follow-ups of outgoing notifications, and test events of
+ * registrations; with format 3 came attempts, pauses and replays of relays.
  */
 export const serviceFormat = 3
 

@@ -548,10 +548,8 @@ export const clockToleranceMaxMs = 5 * 60_000
 export const conditionNodesMax = 100
 export const conditionDepthMax = 16
 
-/** Length of a value in a condition. */
+/** Characters of a value in a condition; names of fields in `return`. */
 export const valueCharsMax = 200
-
-/** Names of fields in `return`. */
 export const returnFieldsMax = 32
 
 /** Rows of a whole query (`limit`). */
@@ -614,10 +612,8 @@ export const blockOverheadBytes = 400
 /** Bytes of the cached rows of one table: some 1,300,000 rows of 60 characters. */
 export const rowCacheBytesMax = 96 * 1024 * 1024
 
-/** Rows that one step of filling a row cache reads. */
+/** Rows that a step of filling a row cache reads, and the pause after it, in its durations. */
 export const fillRows = 400
-
-/** After each step the filling pauses for this many times the duration of the step. */
 export const fillRest = 2
 
 /** How long the filling waits while rows change faster than it can read. */

@@ -16,7 +16,7 @@ import type { AttemptLog, NotificationMessage, NotificationState,
   RecipientState } from "./protocol.ts"
 
 /** The format of the cluster with which attempts are kept: older nodes cannot read these items. */
-export const relayAttemptsFormat = 2
+export const relayAttemptsFormat = 3
 
 /** What follows an attempt, and why. */
 export type RelayAttemptFollowUp =
