@@ -1,6 +1,6 @@
 /** What a post comes to with receivers that fail in every way (protocol §1.3). */
 import { describe, expect, it } from "vitest"
-import { client, closedPort, speaking } from "./rig.ts"
+import { client, closedPort, quick, speaking } from "./rig.ts"
 
 const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
@@ -13,13 +13,13 @@ describe("a receiver that fails", () => {
 
   it("by never answering", async () => {
     const { uri } = await speaking(() => undefined)
-    const { post } = await client()
+    const { post } = await client({ limits: quick })
     expect(await post(uri)).toEqual(faulted("no answer in time"))
   })
 
   it("by never shaking hands", async () => {
     const { uri } = await speaking(() => undefined)
-    const { post } = await client()
+    const { post } = await client({ limits: quick })
     expect(await post(uri.replace("http:", "https:"))).toEqual(faulted("could not connect in time"))
   })
 
@@ -30,7 +30,7 @@ describe("a receiver that fails", () => {
       const drip = setInterval(() => socket.write(text[at++] ?? "x"), 20)
       socket.once("close", () => clearInterval(drip))
     })
-    const { post } = await client()
+    const { post } = await client({ limits: quick })
     expect(await post(uri)).toEqual(faulted("no answer in time"))
   })
 
@@ -39,7 +39,7 @@ describe("a receiver that fails", () => {
       const drip = setInterval(() => socket.write("HTTP/1.1 102 Processing\r\n\r\n"), 5)
       socket.once("close", () => clearInterval(drip))
     })
-    const { post } = await client()
+    const { post } = await client({ limits: quick })
     expect(await post(uri)).toEqual(faulted("no answer in time"))
   })
 

@@ -110,7 +110,7 @@ const occupied = async () => {
   const at = await receiver((_, response) => {
     release.push(() => response.writeHead(204).end())
   })
-  const limits = { perOriginMax: 1, attemptMs: 10_000 }
+  const limits = { perOriginMax: 1 }
   const { post } = await client({ limits })
   const first = post(at.uri)
   while (release.length === 0) await new Promise((resolve) => setTimeout(resolve, 1))

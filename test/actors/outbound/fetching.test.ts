@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { describe, expect, it, vi } from "vitest"
 import { bodyBlockBytes, fetchMemoryRetryMs } from "../../../actors/limits.ts"
-import { answering, cause, client, patient, receiver, speaking } from "./rig.ts"
+import { answering, cause, client, patient, quick, receiver, speaking } from "./rig.ts"
 
 describe("a get finds", () => {
   it("the bytes with their type", async () => {
@@ -159,7 +159,7 @@ describe("a get fails", () => {
         socket.once("close", () => clearInterval(drip))
       })
     })
-    const { get } = await client()
+    const { get } = await client({ limits: quick })
     expect(await get(uri)).toEqual(faulted("no answer in time"))
   })
 

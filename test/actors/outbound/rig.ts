@@ -8,15 +8,10 @@ import { makeOutbound, type OutboundOptions,
 import type { BodySource, DeliveryOutcome, FetchOutcome, OutboundContent, OutboundPost,
   RequestCause } from "../../../actors/outbound/protocol.ts"
 
-/** Limits that end quickly. */
-export const quick = {
-  connectMs: 400,
-  attemptMs: 800,
-  drainMs: 100,
-  nameTimeoutMs: 150,
-  nameTries: 1,
-  waitMs: 5_000
-}
+const brief = { drainMs: 100, nameTries: 1, waitMs: 5_000 }
+
+/** Limits that end quickly: only for outcomes of requests that get no answer in time. */
+export const quick = { ...brief, connectMs: 400, attemptMs: 800, nameTimeoutMs: 150 }
 
 /** Limits for outcomes that do not depend on time, however slow the machine is. */
 export const patient = { connectMs: 20_000, attemptMs: 40_000, nameTimeoutMs: 20_000 }
@@ -48,7 +43,7 @@ export const client = async (options: Partial<OutboundOptions> = {}): Promise<Cl
     random: () => 0,
     hostsFile: "/nowhere/hosts",
     ...options,
-    limits: { ...quick, ...options.limits }
+    limits: { ...brief, ...patient, ...options.limits }
   })
   const outbound = await Effect.runPromise(Scope.provide(made, scope))
   return {
