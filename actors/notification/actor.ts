@@ -62,6 +62,9 @@ export const notification = (
     encode: (state) => codecs.encode(stored(state)),
     recall: {
       items: recipientItemsMax,
+      // Few recipients are in the record, so that documents and attempts need not be read.
+      firstOf: (state) =>
+        state._tag === "Queued" && state.listed !== undefined ? state.cleaned + 1 : Infinity,
       keyOf: () => undefined,
       restore: (state, items) => state._tag === "Queued" ? withRecipients(state, items) : state
     },

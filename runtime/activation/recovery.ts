@@ -170,7 +170,8 @@ export const recover = Effect.fnUntraced(function*(
     }
     if (recall === undefined) return recovered(state, undefined)
     const log = new RecalledLog(recall, state)
-    const from = Math.max(1, head - recall.items + 1)
+    const needed = Math.min(recall.firstOf?.(state) ?? 1, head + 1)
+    const from = Math.max(1, head - recall.items + 1, needed)
     if (head > 0 && !(yield* readLog(source, address, stored, from, log))) continue
     return recovered(log.state(), log.recent)
   }

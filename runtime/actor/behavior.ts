@@ -210,6 +210,11 @@ export type BehaviorTable<State extends Tagged, Message extends Tagged, Reply, A
 export interface Recall<State> {
   /** How many of the last items the activation reads. */
   readonly items: number
+  /**
+   * The first number that `restore` needs for the state of the record; by default it gets all of
+   * the last items. Infinity: it needs none.
+   */
+  readonly firstOf?: (state: State) => number
   /** The key by which `context.findDuplicate` finds the item; undefined for none. */
   readonly keyOf: (value: string) => string | undefined
   /** Adds the information of the last items that the record does not have. */

@@ -100,6 +100,20 @@ const fill = (inner: StorageApi, id: string) =>
 
 const limits = { recallCharsMax: 5 * itemChars, recallReadsMax: 2 }
 
+it("an actor reads no more of its log than the state of its record needs", async () => {
+  const { behaviors: [behavior], counts, inner, restored, storage } = countingRecall(true)
+  if (behavior === undefined) throw new Error("there is no behavior")
+  for (const [id, first, found] of [["a", 79, [79, 80]], ["b", Infinity, []]] as const) {
+    await fill(inner, id)
+    counts.largestChars = 0
+    restored.length = 0
+    const recall = { ...behavior.recall, firstOf: () => first }
+    const rig = await start({ behaviors: [{ ...behavior, recall }] }, { storage })
+    await rig.ask(at(id), { _tag: "Read" })
+    expect([restored.flat(), counts.largestChars]).toEqual([found, found.length * itemChars])
+  }
+})
+
 it.each([true, false])("an actor reads its log in parts (restored in parts: %s)", async (parts) => {
   const { behaviors, counts, inner, restored, storage } = countingRecall(parts)
   await fill(inner, "a")
