@@ -506,8 +506,10 @@ export const pausedOriginsMax = 32
  * begin an attempt so long after a pause.
  */
 export const relayPausesFreshMs = 2_000
-
 export const relayPausesKnownMax = 10_000
+
+/** After a failed lookup of pauses, attempts of this account are deferred without another one. */
+export const relayPausesRetryMs = 1_000
 
 /** Notifications that one step of a release asks, and at a time. */
 export const releasePage = 64
@@ -517,9 +519,11 @@ export const releasedAtOnceMax = 8
 /** A lost step of a release is repeated after this time. */
 export const releaseRetryMs = 120_000
 
-/** Passes of a release at most: another one follows where some notifications were unavailable. */
-export const releasePassesMax = 10
-
+/**
+ * Passes of a release at most: another one follows where some notifications were unavailable. It
+ * asks all again that were not sent, so there are few; a hold ends by itself.
+ */
+export const releasePassesMax = 3
 export const releasePassMs = 30_000
 
 /** Outdated items of recipients that the log may have beside one item for each recipient. */

@@ -1,5 +1,5 @@
 /** What an outgoing mailbox decides on its pauses, and the release of what waits for one. */
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { pausedOriginsMax, relayPausesFreshMs, releasePage, releasePassesMax, releasePassMs,
   releaseRetryMs } from "../../actors/limits.ts"
@@ -312,6 +312,28 @@ describe("what a node knows of pauses", () => {
     pauses.note("alice", { pausedAtMs: nowMs, origins, version: 2 }, Date.now())
     expect(await find()).toEqual(held)
     expect(known.asks).toBe(1)
+  })
+
+  it("asks once for many attempts, and after a failure not at once again", async () => {
+    const pauses = new NodePauses()
+    let asks = 0
+    const waiting = Deferred.makeUnsafe<void>()
+    const peers: Peers = {
+      ask: (_to, _message) => {
+        asks += 1
+        return asks === 1
+          ? Effect.as(Deferred.await(waiting), described({ origins: [], version: 0 }))
+          : Effect.fail(new AskTimeout({ key: "k", deadlineMs: 1 }))
+      },
+      read: () => Effect.succeed([])
+    }
+    const find = (account: string) => Effect.runPromiseExit(pauses.find(peers, account, to))
+    const many = Array.from({ length: 100 }, () => find("alice"))
+    Deferred.doneUnsafe(waiting, Effect.void)
+    expect(new Set((await Promise.all(many)).map(({ _tag }) => _tag))).toEqual(new Set(["Success"]))
+    expect(asks).toBe(1)
+    for (let round = 0; round < 3; round++) expect((await find("bob"))._tag).toBe("Failure")
+    expect(asks).toBe(2)
   })
 
   it("asks again after a while, and whenever it must not be mistaken", async () => {
