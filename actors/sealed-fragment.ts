@@ -66,6 +66,16 @@ export const wholeFragment = (
   stored: string
 ): string | undefined => wholeAt(keyring, messagePasswordOf(owner), stored)
 
+/** The password of a fragment, as XML text; undefined without one, or without its key. */
+export const passwordIn = (
+  keyring: Keyring,
+  owner: Address,
+  stored: string
+): string | undefined => {
+  const parts = sealedParts(stored)
+  return parts && keyring.open(messagePasswordOf(owner), parts.sealed)
+}
+
 const openAt = (keyring: Keyring, place: SealedPlace, stored: string): string => {
   const whole = wholeAt(keyring, place, stored)
   if (whole !== undefined) return whole

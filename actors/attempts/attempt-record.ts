@@ -1,6 +1,6 @@
 /** What a log keeps of one attempt, and how many attempts it keeps. Pure. */
 import { Option, Schema } from "effect"
-import { attemptCharsMax } from "../limits.ts"
+import { attemptCharsMax, recordedHeaderCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, ExchangeRecord, retryAfterMaxMs } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
@@ -35,6 +35,57 @@ export const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRe
   // The cut may not leave half of a character.
   const text = answer.text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "")
   return { ...exchange, answer: { ...answer, text, isCut: true } }
+}
+
+const characters: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: "\"",
+  apos: "'"
+}
+
+/** A secret, given as XML text, as an answer may repeat it: in plain, XML, JSON or a URI. */
+const formsOf = (xmlText: string): ReadonlyArray<string> => {
+  const plain = xmlText.replace(/&(\w+);/g, (whole, name: string) => characters[name] ?? whole)
+  const json = JSON.stringify(plain).slice(1, -1)
+  const forms = new Set([xmlText, plain, json, encodeURIComponent(plain.replace(/\p{Cs}/gu, ""))])
+  return [...forms].filter((form) => form !== "").toSorted((a, b) => b.length - a.length)
+}
+
+/** The text without the beginning of one of these at its end, where it was cut. */
+const withoutBeginning = (text: string, forms: ReadonlyArray<string>): string => {
+  for (const form of forms) {
+    for (let length = Math.min(form.length - 1, text.length); length > 0; length--) {
+      if (text.endsWith(form.slice(0, length))) return text.slice(0, -length)
+    }
+  }
+  return text
+}
+
+/**
+ * The exchange without a secret that its answer repeats, which is stored encrypted elsewhere. The
+ * secret is given as XML text.
+ */
+export const withoutSecret = (exchange: ExchangeRecord, xmlText: string): ExchangeRecord => {
+  const { answer } = exchange
+  if (answer === undefined) return exchange
+  const forms = formsOf(xmlText)
+  const hidden = (text: string, isCut: boolean): string => {
+    const without = forms.reduce((rest, form) => rest.replaceAll(form, "…"), text)
+    return isCut ? withoutBeginning(without, forms) : without
+  }
+  const { headers, isCut = false, text } = answer
+  return {
+    ...exchange,
+    answer: {
+      ...answer,
+      headers: headers.map(([name, value]) =>
+        [name, hidden(value, value.length >= recordedHeaderCharsMax)] as const
+      ),
+      ...text === undefined ? {} : { text: hidden(text, isCut) }
+    }
+  }
 }
 
 /** The log item of an attempt. */

@@ -22,7 +22,7 @@ import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queue
   startReplay, statusOf } from "./attempts.ts"
 import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
-import { afterHeld, heldOf, heldSinceMs, holdsEndMs, isQuietlyHeld, mayRelease, pausesFormat,
+import { activeHolds, afterHeld, heldOf, holdsEndMs, mayRelease, pausesFormat, quietHolds,
   withoutHolds } from "./holds.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
   NotificationView, RecipientState, RunningAttempt, SenderFollowUp } from "./protocol.ts"
@@ -385,9 +385,7 @@ const attemptHeld: Notifications["Queued"]["AttemptHeld"] = (
   // The message is late or repeated.
   if (before === undefined || !isNext(before, attempt)) return stay()
   const running = runningBeside(state, at, nowMs)
-  const own = state.running?.find((one) => one.recipient === at)
-  const mayRepeat = own === undefined || own.mayRepeat === true
-  const change = afterHeld(state, { mayRepeat, origin, running }, nowMs)
+  const change = afterHeld(state, { mayRepeat: mayRepeatAt(state, at), origin, running }, nowMs)
   const { holds, isNew, isSettled, isShown } = change
   if (!isNew && !isSettled) {
     return proceed({ ...state, running }, { _tag: "Nothing" }, context)
@@ -402,7 +400,8 @@ const attemptHeld: Notifications["Queued"]["AttemptHeld"] = (
     ? decision.perform<NotificationAction>({
       _tag: "ConfirmHold",
       account: state.account,
-      to: before.to
+      to: before.to,
+      origin
     })
     : decision
 }
@@ -459,8 +458,19 @@ const deferredInMemory = (
 ): Queued | undefined => {
   if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredInMemoryMs) return undefined
   const untilMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
-  const deferred: RunningAttempt = { recipient, untilMs, deferred: true }
+  const deferred: RunningAttempt = {
+    recipient,
+    untilMs,
+    deferred: true,
+    ...mayRepeatAt(state, recipient) ? { mayRepeat: true } : {}
+  }
   return { ...state, running: [...runningBeside(state, recipient, nowMs), deferred] }
+}
+
+/** Whether the attempt at a recipient may have been made before, with an unknown result. */
+const mayRepeatAt = ({ running }: Queued, at: number): boolean => {
+  const own = running?.find(({ recipient }) => recipient === at)
+  return own === undefined || own.mayRepeat === true
 }
 
 /**
@@ -476,9 +486,9 @@ const runningBeside = (
   const { running } = state
   if (running !== undefined) return running.filter((one) => one.recipient !== recipient)
   const busy = new Set(recipient === undefined ? [] : [recipient])
-  const isFree = (one: RecipientState): boolean => !isQuietlyHeld(state, one, nowMs)
-  const due = firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs, isFree)
-  return leased(due, nowMs, true)
+  const holdOf = quietHolds(state, nowMs)
+  const due = firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs, holdOf)
+  return leased(due, nowMs, () => true)
 }
 
 /** Which part of the state has changed, so that it must be stored. */
@@ -578,13 +588,11 @@ const selectDue = (state: Queued, nowMs: number): Begun => {
     if (deferred !== true) attempts += 1
     if (untilMs < nextTimerMs) nextTimerMs = untilMs
   }
-  const isFree = (one: RecipientState): boolean => heldSinceMs(state, one, nowMs) === undefined
   const room = Math.max(0, attemptsAtOnceMax - attempts)
-  const started = firstDue(state, busy, room, nowMs, isFree)
-  const mayRepeat = state.running === undefined
+  const started = firstDue(state, busy, room, nowMs, activeHolds(state, nowMs))
   const running = started.length === 0
     ? current
-    : [...current, ...leased(started, nowMs, mayRepeat)]
+    : [...current, ...leased(started, nowMs, repeatedIn(state))]
   if (started.length > 0) nextTimerMs = Math.min(nextTimerMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
     // A recipient that is due but does not fit the limit waits for the end of another attempt.
@@ -594,13 +602,26 @@ const selectDue = (state: Queued, nowMs: number): Begun => {
   return { started, running, nextTimerMs }
 }
 
-/** The recipients that are due, free and not busy, the longest due first; `max` at most. */
+/**
+ * Whether the next attempt at a recipient may repeat one. A reload does not know; otherwise one was
+ * lost with its lease, or was deferred when it may have repeated one.
+ */
+const repeatedIn = ({ running }: Queued): (recipient: number) => boolean => {
+  if (running === undefined) return () => true
+  const repeated = new Set(
+    running.filter(({ deferred, mayRepeat }) => deferred !== true || mayRepeat === true)
+      .map(({ recipient }) => recipient)
+  )
+  return (recipient) => repeated.has(recipient)
+}
+
+/** The recipients that are due, not held and not busy, the longest due first; `max` at most. */
 const firstDue = (
-  { holds, recipients }: Queued,
+  { recipients }: Queued,
   busy: ReadonlySet<number>,
   max: number,
   nowMs: number,
-  isFree: (recipient: RecipientState) => boolean
+  holdOf: ReturnType<typeof activeHolds>
 ): ReadonlyArray<number> => {
   if (max === 0) return []
   const due: Array<number> = []
@@ -612,26 +633,30 @@ const firstDue = (
     if (recipient === undefined || hasEnded(recipient)) continue
     const { nextAtMs = nowMs } = recipient
     if (nextAtMs > nowMs || busy.has(at)) continue
-    if (holds !== undefined && !isFree(recipient)) continue
     isOrdered &&= nextAtMs >= lastMs
     lastMs = nextAtMs
     due.push(at)
     dueMs[at] = nextAtMs
   }
   if (!isOrdered) due.sort((one, other) => (dueMs[one] ?? 0) - (dueMs[other] ?? 0))
-  return due.length > max ? due.slice(0, max) : due
+  const free: Array<number> = []
+  for (const at of due) {
+    if (free.length === max) break
+    if (holdOf(recipients[at]?.to ?? "") === undefined) free.push(at)
+  }
+  return free
 }
 
 /** Running attempts that begin now and count as lost after their lease. */
 const leased = (
   recipients: ReadonlyArray<number>,
   nowMs: number,
-  mayRepeat: boolean
+  mayRepeat: (recipient: number) => boolean
 ): ReadonlyArray<RunningAttempt> =>
   recipients.map((recipient) => ({
     recipient,
     untilMs: nowMs + attemptLeaseMs,
-    ...mayRepeat ? { mayRepeat } : {}
+    ...mayRepeat(recipient) ? { mayRepeat: true } : {}
   }))
 
 /** The action of the next attempt at the recipient with this index. */

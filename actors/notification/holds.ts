@@ -16,16 +16,20 @@ import type { Hold, RecipientState, RunningAttempt } from "./protocol.ts"
 /** The format of the cluster with which relays can be paused: older nodes would send them. */
 export const pausesFormat = 3
 
-/** Whether the hold concerns relays to this URI: all of them, or those to its origin. */
-const concerns = ({ origin }: Hold, to: string): boolean =>
-  origin === undefined || origin === parseUrl(to)?.origin
+/** Finds the hold that keeps back a relay to a URI; undefined if none does. */
+type HoldFinder = (to: string) => Hold | undefined
 
-/** When the hold of a recipient began; undefined if no hold keeps it back now. */
-export const heldSinceMs = (
-  { holds = [] }: Queued,
-  { to }: RecipientState,
-  nowMs: number
-): number | undefined => holds.find((hold) => hold.untilMs > nowMs && concerns(hold, to))?.atMs
+/** Makes the finder once for many recipients: to compare origins, it parses each URI once. */
+const finderOf = (holds: ReadonlyArray<Hold>): HoldFinder => {
+  const all = holds.find(({ origin }) => origin === undefined)
+  if (all !== undefined) return () => all
+  const byOrigin = new Map(holds.map((hold) => [hold.origin, hold]))
+  return byOrigin.size === 0 ? () => undefined : (to) => byOrigin.get(parseUrl(to)?.origin ?? "")
+}
+
+/** Finds the hold that keeps a recipient back now. */
+export const activeHolds = ({ holds = [] }: Queued, nowMs: number): HoldFinder =>
+  finderOf(holds.filter(({ untilMs }) => untilMs > nowMs))
 
 /** Since when those of `shown` are held back that wait for nothing else, by their index in it. */
 export const heldOf = (
@@ -34,24 +38,21 @@ export const heldOf = (
   nowMs: number
 ): Readonly<Record<number, number>> | undefined => {
   if (state.holds === undefined) return undefined
+  const holdOf = activeHolds(state, nowMs)
   const held = shown.flatMap((one, at): ReadonlyArray<readonly [number, number]> => {
     if (hasEnded(one) || (one.nextAtMs ?? 0) > nowMs) return []
-    const sinceMs = heldSinceMs(state, one, nowMs)
-    return sinceMs === undefined ? [] : [[at, sinceMs]]
+    const hold = holdOf(one.to)
+    return hold === undefined ? [] : [[at, hold.atMs]]
   })
   return held.length === 0 ? undefined : Object.fromEntries(held)
 }
 
 /**
- * Whether no attempt of a held recipient can run, although the actor does not know which run: none
- * did when the hold was stored.
+ * Finds the hold during which no attempt at a recipient can run, although the actor does not know
+ * which run: none did when it was stored.
  */
-export const isQuietlyHeld = (
-  { holds = [] }: Queued,
-  { to }: RecipientState,
-  nowMs: number
-): boolean =>
-  holds.some((hold) => hold.isQuiet === true && hold.untilMs > nowMs && concerns(hold, to))
+export const quietHolds = ({ holds = [] }: Queued, nowMs: number): HoldFinder =>
+  finderOf(holds.filter(({ isQuiet, untilMs }) => isQuiet === true && untilMs > nowMs))
 
 /** When the first of the holds ends by itself. */
 export const holdsEndMs = ({ holds = [] }: Queued, nowMs: number): number =>
@@ -75,16 +76,22 @@ export interface HoldChange {
   readonly isShown: boolean
 }
 
-/** Whether one of these attempts runs, of those that the hold concerns. */
+/**
+ * Whether one of these attempts runs, of those that the hold concerns. A deferred one does not run,
+ * but may have been made before a crash.
+ */
 const anyRuns = (
   hold: Hold,
   running: ReadonlyArray<RunningAttempt>,
   { recipients }: Queued
-): boolean =>
-  running.some(({ deferred, recipient }) => {
+): boolean => {
+  const holdOf = finderOf([hold])
+  return running.some(({ deferred, mayRepeat, recipient }) => {
     const to = recipients[recipient]?.to
-    return deferred !== true && to !== undefined && concerns(hold, to)
+    const mayRun = deferred !== true || mayRepeat === true
+    return mayRun && to !== undefined && holdOf(to) !== undefined
   })
+}
 
 /** The holds after a paused attempt; `running` are the attempts beside it. */
 export const afterHeld = (
@@ -105,7 +112,9 @@ export const afterHeld = (
   const atMs = continues ? Math.min(before.atMs, nowMs) : nowMs
   const untilMs = isActive ? before.untilMs : nextUntilMs(atMs, nowMs)
   const hold: Hold = { ...origin === undefined ? {} : { origin }, atMs, untilMs }
-  const wasQuiet = continues ? before.isQuiet : undefined
+  // After a hold has ended, attempts may have been made.
+  const mayKnow = isActive || (continues && before.isQuiet === false)
+  const wasQuiet = mayKnow ? before.isQuiet : undefined
   const isQuiet = wasQuiet ??
     (mayRepeat ? false : anyRuns(hold, running, state) ? undefined : true)
   const others = holds.filter((other) => other !== before).slice(-pausedOriginsMax)

@@ -318,8 +318,16 @@ export type NotificationAction =
     /** It may be paused: it looks up whether the outgoing mailbox has a pause. */
     readonly mayBePaused?: boolean
   }
-  /** Asks whether the pause that has just held back relays to this URI still stands. */
-  | { readonly _tag: "ConfirmHold"; readonly account: string; readonly to: string }
+  /**
+   * Asks whether the pause that has just held back a relay to this URI still stands: that of all
+   * relays, or of those to this origin.
+   */
+  | {
+    readonly _tag: "ConfirmHold"
+    readonly account: string
+    readonly to: string
+    readonly origin: string | undefined
+  }
   /** Reports a failure to the account. */
   | ReportFailure & { readonly account: string }
   /**

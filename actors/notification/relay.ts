@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import { type Address, type AskFailure, type OpenSpan, type Peers, type StorageFailure,
   StorageUnavailable, traceparentFrom, type Traces, type Variant,
   withTraceparent } from "../../runtime/index.ts"
+import { withoutSecret } from "../attempts/index.ts"
 import { documentReadMs } from "../limits.ts"
 import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
 import { type BodySource, deferredOutcome, type DeliveryOutcome, type ExchangeObserver,
   type ExchangeRecord, type Outbound, type OutboundContent } from "../outbound/index.ts"
-import { wholeFragment } from "../sealed-fragment.ts"
+import { passwordIn, wholeFragment } from "../sealed-fragment.ts"
 import { documentOf, fragmentOf } from "./decide.ts"
 import { editionName, withReplaces, writableUri } from "./follow-ups.ts"
 import { deliverLocally, derivedName, noPasswordKey } from "./local-delivery.ts"
@@ -109,6 +110,8 @@ class RelayAttempt {
   private isLocal = false
   /** What was exchanged last; undefined without a request. */
   private exchange: ExchangeRecord | undefined = undefined
+  /** The password of the message that was sent, as XML text. */
+  private password: string | undefined = undefined
   private span: OpenSpan | undefined = undefined
   private reservedChars = 0
 
@@ -235,6 +238,7 @@ class RelayAttempt {
     if (fragment === undefined) return document
     const whole = wholeFragment(this.deps.keyring, this.self, fragment)
     if (whole === undefined) return undefined
+    this.password = passwordIn(this.deps.keyring, this.self, fragment)
     const { followUp } = this.action
     return followUp === undefined || this.replacedUri === undefined
       ? documentOf(whole)
@@ -321,7 +325,10 @@ class RelayAttempt {
       answersOf: "allowed",
       isBriefOnSuccess: true,
       record: (exchange) => {
-        this.exchange = exchange
+        // Attempts are not encrypted, and admins see them who do not see what was sent.
+        this.exchange = this.password === undefined
+          ? exchange
+          : withoutSecret(exchange, this.password)
       }
     }
   }
@@ -433,12 +440,13 @@ const heldMessage = (
 export const confirmHold = (
   { pauses }: RelayDependencies,
   peers: Peers,
-  { account, to }: Extract<NotificationAction, { readonly _tag: "ConfirmHold" }>
+  { account, origin, to }: Extract<NotificationAction, { readonly _tag: "ConfirmHold" }>
 ): Effect.Effect<NotificationMessage | void> => {
   const found = pauses?.findCurrent(peers, account, to) ?? Effect.succeed(undefined)
   return found.pipe(
     Effect.map((held): NotificationMessage | void =>
-      held === undefined ? { _tag: "Release" } : undefined
+      // A hold by another pause concerns other recipients.
+      held === undefined || held.origin !== origin ? { _tag: "Release" } : undefined
     ),
     // The hold ends by itself.
     Effect.catch(() => Effect.void)

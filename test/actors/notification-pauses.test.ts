@@ -7,7 +7,8 @@ import type { Queued } from "../../actors/notification/attempts.ts"
 import { pausesFormat } from "../../actors/notification/holds.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { RelayResources } from "../../actors/notification/relay-resources.ts"
-import { type AttemptAction, confirmHold, makeAttempt } from "../../actors/notification/relay.ts"
+import { type AttemptAction, confirmHold, type HeldAttempt,
+  makeAttempt } from "../../actors/notification/relay.ts"
 import type { DeliveryOutcome, Outbound } from "../../actors/outbound/protocol.ts"
 import { address, AskTimeout } from "../../runtime/index.ts"
 import { effectsOf, nowMs } from "./cells.ts"
@@ -23,7 +24,7 @@ const heldBack = (recipient = 0, attempt = 1, origin?: string): NotificationMess
   ...origin === undefined ? {} : { origin }
 })
 const release: NotificationMessage = { _tag: "Release" }
-const confirm = { _tag: "ConfirmHold", account: "alice", to: uri(0) }
+const confirm = { _tag: "ConfirmHold", account: "alice", to: uri(0), origin: undefined }
 const here = "https://example.org"
 const elsewhere = "https://other.example"
 
@@ -133,12 +134,14 @@ describe("the end of a pause", () => {
     const action = { ...confirm, _tag: "ConfirmHold" as const }
     const confirmedBy = (findCurrent: Parameters<typeof confirmHold>[0]["pauses"]) =>
       Effect.runPromise(confirmHold({ ...noDependencies, pauses: findCurrent }, noPeers, action))
-    const answering = (found: { readonly _tag: "Held" } | undefined) => ({
+    const answering = (found: HeldAttempt | undefined) => ({
       find: () => Effect.die("not asked"),
       findCurrent: () => Effect.succeed(found)
     })
     expect(await confirmedBy(answering(undefined))).toEqual(release)
     expect(await confirmedBy(answering({ _tag: "Held" }))).toBeUndefined()
+    // All relays were paused, and now those to this origin are: the others are free.
+    expect(await confirmedBy(answering({ _tag: "Held", origin: here }))).toEqual(release)
     const failing = () => Effect.fail(new AskTimeout({ key: "k", deadlineMs: 1 }))
     expect(await confirmedBy({ find: failing, findCurrent: failing })).toBeUndefined()
   })
@@ -280,11 +283,35 @@ describe("what its sender sees and does meanwhile", () => {
       const { recipients } = stateOf(decide(reloaded(state), following(owner)))
       expect(recipients.map(({ status }) => status)).toEqual(["waiting", "waiting"])
     }
-    // What is known stays known when the pause is asked for again.
+    // After the hold the attempts may have been made, unless the actor knows that they were not.
     const afterMs = nowMs + holdMinMs
-    const due = stateOf(decide(reloaded(paused(two)), timerFired, { nowMs: afterMs }))
-    const again = stateOf(decide(due, heldBack(), { nowMs: afterMs }))
-    expect(again.holds).toMatchObject([{ isQuiet: true, untilMs: afterMs + holdMinMs }])
+    const again = (state: Queued) => {
+      const due = stateOf(decide(state, timerFired, { nowMs: afterMs }))
+      const first = stateOf(decide(due, heldBack(), { nowMs: afterMs }))
+      return stateOf(decide(first, heldBack(1), { nowMs: afterMs })).holds
+    }
+    expect(again(reloaded(paused(two)))).toMatchObject([{ isQuiet: false }])
+    expect(again(paused(two))).toMatchObject([{ isQuiet: true, untilMs: afterMs + holdMinMs }])
+  })
+
+  it("a withdrawal is sent where an attempt was lost, also if the next one was deferred", () => {
+    const untilMs = nowMs + 1_000
+    const deferred = attempted({ _tag: "Deferred", untilMs })
+    const restarted = stateOf(decide(reloaded(one), timerFired))
+    const waiting = stateOf(decide(restarted, deferred))
+    const due = stateOf(decide(waiting, timerFired, { nowMs: untilMs }))
+    const expired = stateOf(decide(one, timerFired, { nowMs: nowMs + attemptLeaseMs }))
+    for (const state of [due, expired]) {
+      const held = stateOf(decide(state, heldBack(), { nowMs: nowMs + attemptLeaseMs }))
+      expect(held.holds).toMatchObject([{ isQuiet: false }])
+      const { recipients } = stateOf(decide(reloaded(held), following(owner)))
+      expect(recipients.map(({ status }) => status)).toEqual(["waiting"])
+    }
+    // One that was deferred without a crash has sent nothing.
+    const first = stateOf(decide(one, deferred))
+    const next = stateOf(decide(first, timerFired, { nowMs: untilMs }))
+    expect(stateOf(decide(next, heldBack(), { nowMs: untilMs })).holds)
+      .toMatchObject([{ isQuiet: true }])
   })
 
   it("older nodes of a cluster make the attempts, so that none asks", () => {

@@ -21,8 +21,14 @@ let alice = ""
 beforeAll(async () => {
   service = await startOutgoing()
   alice = await service.account("alice")
-  receiver = await startReceiver(({ path }, response) => {
+  receiver = await startReceiver(({ body, path }, response) => {
     const status = Number(path.slice(1, 4))
+    if (path.endsWith("/echo")) {
+      const [, password = ""] = /<password>(.*)<\/password>/.exec(body) ?? []
+      const headers = { "Content-Type": "text/plain", "X-Echo": `got ${password}` }
+      response.writeHead(status, headers).end(`${body} ${JSON.stringify({ password })}`)
+      return
+    }
     if (status === 307) response.writeHead(307, { Location: "/410/turned" }).end()
     else {
       response.writeHead(status, {
@@ -150,6 +156,20 @@ describe("GET /outgoing/{account}/{notification}/attempts", () => {
     expect(status.text).not.toContain("alert(1)")
   })
 
+  it("shows no message password that an answer repeats", async () => {
+    const password = "<password>top-secret-7&amp;7</password>"
+    const to = `<to>${receiver.origin}/410/echo</to>`
+    const item = `<item><description>d</description><url>http://a.test/</url>${password}</item>`
+    const body = `<notification>${to}${item}</notification>`
+    const posted = await service.send("POST", "/outgoing/admin", { basic: admin, body })
+    const href = posted.header("location")
+    await service.until(href, admin, "failed")
+    const { text } = await get(`${href}/attempts`)
+    expect(text).toContain("got …")
+    expect(text).toContain("&lt;password&gt;…&lt;/password&gt;")
+    expect(text).not.toContain("top-secret")
+  })
+
   it("shows the answer of a private address to nobody but an admin whose own it is", async () => {
     const href = await sentTo(["/410/inside"], "failed", alice)
     // Neither to the account, which is no admin, nor to the admin, who has not sent it.
@@ -212,8 +232,9 @@ describe("the attempts of a notification that is retried or paused", () => {
 
   const retry = async (href: string, ...to: ReadonlyArray<string>) => {
     const named = to.map((path) => `<to>${receiver.origin}${path}</to>`).join("")
-    const body = `<retry>${named}</retry>`
-    expect((await service.send("POST", `${href}/retry`, { basic: alice, body })).status).toBe(202)
+    const body = to.length === 0 ? {} : { body: `<retry>${named}</retry>` }
+    const answer = await service.send("POST", `${href}/retry`, { basic: alice, ...body })
+    expect(answer.status).toBe(202)
   }
 
   /** Waits until a pause keeps a recipient back. */
