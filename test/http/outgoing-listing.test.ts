@@ -314,6 +314,18 @@ describe("POST /outgoing/{account}/retry", () => {
     }
     const none = await retry("?since=1970-01-01T00:00:00Z&until=1970-01-02T00:00:00Z")
     expect(none.xml.attributes).toMatchObject({ notifications: "0" })
+    // What the query lacks is in the form.
+    const both = await retry("?since=1970-01-01T00:00:00Z", { body: "until=1970-01-02T00:00:00Z" })
+    expect(both.xml.attributes).toMatchObject({ notifications: "0" })
+    const reversed = await retry("?since=1970-01-02T00:00:00Z&until=1970-01-01T00:00:00Z")
+    expect([reversed.status, reversed.child("detail")])
+      .toEqual([400, expect.stringContaining("until is before since")])
+    const json = await service.send("POST", `${pathOf(basic)}/retry?since=1970-01-01T00:00:00Z`, {
+      basic,
+      type: "application/json",
+      body: "{\"until\":\"1970-01-02T00:00:00Z\"}"
+    })
+    expect(json.status).toBe(415)
   })
 
   it("retries nothing again when it is repeated after a lost answer", async () => {

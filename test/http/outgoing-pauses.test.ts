@@ -195,6 +195,25 @@ describe("the pauses of an outgoing mailbox", () => {
     expect([again.status, again.text]).toEqual([200, now.text])
   })
 
+  it("stay as they are when a form is sent whose page is not the last", async () => {
+    const version = async () => {
+      const { text } = await service.send("GET", pausesOf(), { basic: alice, accept: "text/html" })
+      return /name="version" value="(\d+)"/.exec(text)?.[1]
+    }
+    const old = await version()
+    await put(paused("active", "https://a.example"))
+    const form = (shown: string | undefined) =>
+      service.send("POST", pausesOf(), {
+        basic: alice,
+        type: formType,
+        body: `method=put&status=active&version=${shown}`
+      })
+    expect((await form(old)).status).toBe(412)
+    const read = await service.send("GET", pausesOf(), { basic: alice })
+    expect(read.text).toContain("https://a.example")
+    expect((await form(await version())).status).toBe(200)
+  })
+
   it("are not changed back by the repetition of a request whose answer was lost", async () => {
     const body = "method=put&status=paused"
     const answered = await repeatLost(

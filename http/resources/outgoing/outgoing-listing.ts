@@ -5,7 +5,7 @@ import type { NotificationReply, NotificationStatus } from "../../../actors/noti
 import { isRefusal } from "../../../runtime/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, requireAccount } from "../../auth/index.ts"
-import { bodyKind, parseFormBody } from "../../formats/index.ts"
+import { bodyKind, type FormFields, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
 import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
@@ -18,7 +18,7 @@ import { existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
-import { readPauses } from "./pauses.ts"
+import { pausesIfKnown } from "./pauses.ts"
 
 /**
  * Redirects `/outgoing` to the caller's own outgoing mailbox, with the query; after 307 the client
@@ -139,7 +139,7 @@ export const getOutgoingListing = defineHandler(function*(service, call) {
   const filter = yield* statusFilterOf(call)
   const reading = readListing(service, mailbox, page, filter)
   const { listed, next } = yield* inPlace(service.actorListings, call.request, reading)
-  const pauses = yield* readPauses(service, mailbox)
+  const pauses = yield* pausesIfKnown(service, mailbox)
   const status = filter === undefined ? "" : `&status=${filter}`
   const nextHref = next === undefined
     ? undefined
@@ -163,28 +163,41 @@ const timeIn = (text: string): number | undefined => {
   return time?._tag === "At" ? time.atMs : undefined
 }
 
-/** The span of the query, or of the page's form. */
+/** The fields of the page's form; none without a body. 415 for another body. */
+const spanForm = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<FormFields | undefined, HandlerFailure> {
+  const bytes = yield* readBody(call)
+  if (bytes.length === 0) return undefined
+  if (bodyKind(call.request.headers.get("content-type")) !== "form") {
+    return yield* httpError(
+      "unsupported-media-type",
+      "a span is named by the query or a form: send no other body"
+    )
+  }
+  const form = parseFormBody(bytes)
+  return form.ok ? form.value : yield* httpError("malformed", form.fault)
+})
+
+/** The span of the query, and of the page's form for what the query does not have. */
 const retrySpanOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<RetrySpan, HandlerFailure> {
   const query = yield* readQuery(call)
-  const bytes = yield* readBody(call)
-  let fields = query
-  if (!query.has("since") && bodyKind(call.request.headers.get("content-type")) === "form") {
-    const form = parseFormBody(bytes)
-    if (!form.ok) return yield* httpError("malformed", form.fault)
-    fields = form.value
-  }
-  const sinceMs = timeIn(fields.get("since") ?? "")
+  const form = yield* spanForm(call)
+  const sinceMs = timeIn(query.get("since") ?? form?.get("since") ?? "")
   if (sinceMs === undefined) {
     return yield* httpError("malformed", "since must be a time (RFC 3339): where to begin")
   }
-  const until = query.get("until") ?? fields.get("until")?.trim() ?? ""
+  const until = query.get("until") ?? form?.get("until")?.trim() ?? ""
   // Browsers send empty fields of a form.
   const isOpen = until === "" && !query.has("until")
   const untilMs = isOpen ? Number.POSITIVE_INFINITY : timeIn(until)
   if (untilMs === undefined) {
     return yield* httpError("malformed", "until must be a time (RFC 3339): where to end")
+  }
+  if (untilMs < sinceMs) {
+    return yield* httpError("malformed", "until is before since: name the earlier time as since")
   }
   const { after } = yield* readPageRequest(call, isCursor)
   return { sinceMs, untilMs, after: after ?? cursorAt(untilMs) }

@@ -132,13 +132,24 @@ const normalUri = (text: string): string => {
   return url.href
 }
 
-/** The indices of the recipients that are named; undefined if none is. 422 for another URI. */
+/**
+ * The indices of the recipients that are named; undefined without a list. 422 for an empty one, and
+ * for another URI.
+ */
 const namedRecipients = Effect.fnUntraced(function*(
   input: RequestInput,
   { recipients }: NotificationView
 ): Effect.fn.Return<ReadonlyArray<number> | undefined, HandlerFailure> {
   const named = namedIn(input)
-  if (named.length === 0) return undefined
+  if (named.length === 0) {
+    // An empty list must not be taken for all that have failed.
+    const isNaming = input._tag === "Form" ? input.fields.has("to") : input.bytes.length > 0
+    return isNaming
+      ? yield* unprocessable(
+        "to names no recipient: name one, or send no body to retry all that have failed"
+      )
+      : undefined
+  }
   const known = new Map(recipients.map(({ to }, at) => [normalUri(to), at]))
   const indices = named.map((uri) => known.get(normalUri(uri)))
   const fault = indices.indexOf(undefined)

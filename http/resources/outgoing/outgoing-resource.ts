@@ -207,6 +207,7 @@ export const outgoingResource: ResourceDefinition = {
       body: formRequestBody(
         formSchema({
           method: oneOf("put"),
+          version: { ...digits, description: "That of the page: another one is 412." },
           status: oneOf("active", "paused"),
           origin: { ...text, description: "Origins, a line each; the field may repeat." }
         }, ["method"])

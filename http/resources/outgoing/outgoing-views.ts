@@ -234,11 +234,11 @@ export const retrySpanForm = (path: string): HtmlForm => ({
 /** The notifications, newest first. */
 const listingPage = (
   mailbox: OutgoingRef,
-  pauses: Pauses,
+  pauses: Pauses | undefined,
   listed: ReadonlyArray<ListedOutgoing>,
   filter: NotificationStatus | undefined
 ): Html =>
-  html`${pausedNotice(mailbox, pauses)}${filters(mailbox, filter)}
+  html`${pauses === undefined ? nothing : pausedNotice(mailbox, pauses)}${filters(mailbox, filter)}
 ${
     livePart(
       "entries",
@@ -254,10 +254,12 @@ ${
   }${liveState}`
 
 /** The forms below the notifications. */
-const listingForms = (mailbox: OutgoingRef, pauses: Pauses): Html =>
+const listingForms = (mailbox: OutgoingRef, pauses: Pauses | undefined): Html =>
   html`${
     mailbox.caller.name === mailbox.account ? renderForm(composeForm(mailbox.path)) : nothing
-  }${renderForm(retrySpanForm(mailbox.path))}${pauseForms(mailbox, pauses)}`
+  }${renderForm(retrySpanForm(mailbox.path))}${
+    pauses === undefined ? nothing : pauseForms(mailbox, pauses)
+  }`
 
 /** Continues a retry of a span: the same request with another cursor. */
 const continueForm = (action: string): Html =>
@@ -345,7 +347,7 @@ export const statusView = (
 export const listingView = (
   service: Service,
   mailbox: OutgoingRef,
-  pauses: Pauses,
+  pauses: Pauses | undefined,
   { filter, listed, next }: {
     readonly listed: ReadonlyArray<ListedOutgoing>
     readonly filter: NotificationStatus | undefined
@@ -360,7 +362,7 @@ export const listingView = (
     tree: () =>
       element(
         "notifications",
-        { href: mailbox.href, paused: isoTime(pauses.pausedAtMs) },
+        { href: mailbox.href, paused: isoTime(pauses?.pausedAtMs) },
         ...listed.map(({ atMs, id, status }) =>
           element("notification", {
             status,

@@ -18,7 +18,7 @@ const hidden = (name: string, value: string): Control => ({
 })
 
 /** Pauses all relays, or resumes them; the paused origins stay. */
-const allForm = (mailbox: OutgoingRef, { origins, pausedAtMs }: Pauses): HtmlForm => ({
+const allForm = (mailbox: OutgoingRef, { origins, pausedAtMs, version }: Pauses): HtmlForm => ({
   action: pausesPath(mailbox),
   ...pausedAtMs === undefined
     ? {
@@ -33,18 +33,20 @@ const allForm = (mailbox: OutgoingRef, { origins, pausedAtMs }: Pauses): HtmlFor
     },
   controls: [
     methodControl("put"),
+    hidden("version", `${version}`),
     hidden("status", pausedAtMs === undefined ? "paused" : "active"),
     ...origins.map(({ origin }) => hidden("origin", origin))
   ]
 })
 
 /** The form that pauses relays to some origins. */
-const originsForm = (mailbox: OutgoingRef, { origins, pausedAtMs }: Pauses): HtmlForm => ({
+const originsForm = (mailbox: OutgoingRef, { origins, pausedAtMs, version }: Pauses): HtmlForm => ({
   id: "origins",
   action: pausesPath(mailbox),
   legend: "Pause relays to some receivers, for example while one is down for maintenance",
   controls: [
     methodControl("put"),
+    hidden("version", `${version}`),
     hidden("status", pausedAtMs === undefined ? "active" : "paused"),
     {
       name: "origin",

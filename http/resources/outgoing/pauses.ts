@@ -30,6 +30,18 @@ export const readPausesOf = (
   return failRefused(describeActor<Pauses>(service, addressOf(account), message))
 }
 
+/** The same for a listing, which is worth more than its pauses: undefined if nobody knows them. */
+export const pausesIfKnown = (
+  service: Service,
+  mailbox: OutgoingRef
+): Effect.Effect<Pauses | undefined, HandlerFailure> =>
+  readPauses(service, mailbox).pipe(
+    Effect.catchTags({
+      Quarantined: () => Effect.succeed(undefined),
+      ActorDefect: () => Effect.succeed(undefined)
+    })
+  )
+
 /** What is paused of the outgoing mailbox of a request. */
 export const readPauses = (
   service: Service,
@@ -80,6 +92,12 @@ const chosenPauses = Effect.fnUntraced(function*(
   return { isPaused: status === "paused", origins: [...unique] }
 })
 
+/** The version that the page of a form shows; a page that is not the last changes nothing. */
+const shownVersion = (input: RequestInput): { readonly ifVersion?: number } => {
+  const text = input._tag === "Form" ? input.fields.get("version") : undefined
+  return text !== undefined && /^\d{1,15}$/.test(text) ? { ifVersion: Number(text) } : {}
+}
+
 /** Replaces the pauses, of the version for which the conditions of the request hold. */
 const replacePauses = Effect.fnUntraced(function*(
   service: Service,
@@ -115,6 +133,7 @@ const replacePauses = Effect.fnUntraced(function*(
     (expected) =>
       askOrRefusal<OutgoingMailboxReply>(service, addressOf(mailbox.account), {
         ...message,
+        ...shownVersion(input),
         ...expected
       })
   ))
