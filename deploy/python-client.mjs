@@ -3,7 +3,7 @@
  * `npm run build:python`: writes the OpenAPI document of the compiled service, and builds a wheel
  * of `client/python`. That generates the client of this document.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { withFirstTypes } from "../dist/http/formats/openapi/index.js"
 import { openapiDocument } from "../dist/http/resource-table.js"
 import { inRoot, run } from "./prepare.mjs"
@@ -16,7 +16,7 @@ const described = { baseUrl: "http://localhost:8080", version, contentBytesMax: 
 
 /** A service has its own base URL, with which the URIs of its problems begin. */
 const isOfProblems = (part) =>
-  Array.isArray(part.enum) && part.enum.every((uri) => uri.startsWith(`${described.baseUrl}/`))
+  Array.isArray(part.enum) && part.enum.every((uri) => `${uri}`.startsWith(`${described.baseUrl}/`))
 
 const withoutBaseUrl = (part) => {
   if (Array.isArray(part)) return part.map(withoutBaseUrl)
@@ -26,10 +26,15 @@ const withoutBaseUrl = (part) => {
   return Object.fromEntries(Object.entries(kept).map(([name, one]) => [name, withoutBaseUrl(one)]))
 }
 
+// A wheel of another version would be installed beside the new one.
+rmSync(inRoot(folder), { recursive: true, force: true })
 mkdirSync(inRoot(folder), { recursive: true })
 // The generator knows few types of bodies.
 const document = withoutBaseUrl(withFirstTypes(openapiDocument(described)))
 writeFileSync(inRoot(`${folder}/openapi.json`), JSON.stringify(document))
+
+// Where the builder looks for it.
+copyFileSync(inRoot("LICENSE"), inRoot("client/python/LICENSE"))
 
 const pip = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
 const isBuilt = run("python3", [...pip, "--wheel-dir", folder, "client/python"])

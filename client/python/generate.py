@@ -50,7 +50,6 @@ class GeneratedClient(BuildHookInterface):
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         build_data["force_include"][str(generated)] = "restante/generated"
-        build_data["force_include"][str(ROOT / "LICENSE")] = "restante/LICENSE"
 
     def finalize(self, version, build_data, artifact_path):
         self.folder.cleanup()

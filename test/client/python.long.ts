@@ -150,6 +150,40 @@ describe("a watch", () => {
     expect(JSON.parse(output.slice("open\n".length))).toEqual({ found: numbers(1, 3) })
   })
 
+  it("reads what strangers add to an item by its own names", async () => {
+    const { mailbox, name } = await open()
+    const fields = "<description>d</description><url>http://a.test/</url>"
+    const bodies = [
+      `<item description="x" password="x">${fields}</item>`,
+      `<item xmlns:x="urn:x">${fields}<x:url>y</x:url><x:password>y</x:password></item>`,
+      `<item><description a="b"/><url>http://a.test/</url></item>`,
+      `<item>${fields}<note><![CDATA[<!DOCTYPE html>]]></note><note>2</note></item>`
+    ]
+    for (const body of bodies) {
+      const answer = await fetch(mailbox.href, {
+        method: "POST",
+        headers: { "content-type": "text/xml+rss" },
+        body: `<notification>${body}</notification>`
+      })
+      expect(answer.status, body).toBe(202)
+    }
+    const url = "http://a.test/"
+    expect(await scenario("items", here.url, adminToken, name, "4")).toEqual([
+      ["d", null, { "@description": "x", "@password": "x", description: "d", url }],
+      ["d", null, expect.objectContaining({ "x:url": "y", "x:password": "y", url })],
+      ["", null, { description: { "@a": "b", text: "" }, url }],
+      ["d", null, { description: "d", url, note: ["<!DOCTYPE html>", "2"] }]
+    ])
+  })
+
+  it("pauses before each connection, whatever a proxy says", async () => {
+    expect(await scenario("pauses_between")).toEqual({
+      pauses: 3,
+      none: false,
+      end: ["UnexpectedAnswer", null]
+    })
+  })
+
   it("removes what the loop has handled, and not what it has not", async () => {
     const { mailbox, name } = await open(4)
     expect(await scenario("acknowledges", here.url, adminToken, name)).toEqual({
@@ -222,6 +256,7 @@ it("verifies the signatures of the service, and refuses wrong and old ones", asy
     [{ ...first, secrets: secret, body: `${first.body}\n` }, "wrong"],
     [{ ...first, secrets: secret, headers: cut }, "wrong"],
     [{ ...first, secrets: [] }, "wrong"],
+    [{ ...first, secrets: secret, headers: { ...first.headers, "webhook-id": "\udcff" } }, "wrong"],
     [{ ...first, secrets: secret, headers: withoutId }, "missing"],
     [
       { ...first, secrets: secret, headers: { ...first.headers, "webhook-timestamp": "1e9" } },

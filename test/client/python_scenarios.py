@@ -86,6 +86,47 @@ def removes_again():
     return {"log": log, "end": end}
 
 
+def pauses_between():
+    """The pauses of a watch behind a proxy that allows none, and what ends it."""
+    pauses = []
+    answers = iter(
+        [
+            httpx.Response(503, headers={"Retry-After": "0"}),
+            httpx.Response(
+                200, headers={"Content-Type": "text/event-stream"}, text="retry: 0\n\n"
+            ),
+            httpx.ConnectError("it is away"),
+            httpx.Response(200, headers={"Content-Type": "text/html"}, text="<p>"),
+        ]
+    )
+
+    def answer(request):
+        one = next(answers)
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+    client = FakeClient(200, "text/plain", b"")
+    client._client = httpx.Client(
+        base_url="http://fake.test", transport=httpx.MockTransport(answer)
+    )
+    sleep, mailbox_watch.time.sleep = mailbox_watch.time.sleep, pauses.append
+    try:
+        end = fault_of(list, restante.watch(client, "a"))
+    finally:
+        mailbox_watch.time.sleep = sleep
+    return {"pauses": len(pauses), "none": min(pauses) <= 0, "end": end}
+
+
+def items(url, token, mailbox, count):
+    """The items of a mailbox as a watch has them."""
+    found = []
+    for notification in restante.watch(restante.connect(url, token), mailbox):
+        found.append([notification.description, notification.password, notification.item])
+        if len(found) == int(count):
+            return found
+
+
 def follows_now(url, token, mailbox):
     """Prints the first notification that comes after the watch began."""
     client = restante.connect(url, token)

@@ -82,7 +82,7 @@ def _is_final(error: Exception) -> bool:
 def _pause_s(error: Exception, attempt: int, first_s: float) -> float:
     """The pause before the next attempt."""
     if isinstance(error, ProblemError) and error.retry_after_s is not None:
-        return min(error.retry_after_s, RETRY_S_MAX)
+        return max(BACKOFF_S_FIRST, min(error.retry_after_s, RETRY_S_MAX))
     longest = min(first_s * 2.0 ** min(attempt - 1, 20), max(BACKOFF_S_MAX, first_s))
     return longest / 2 + random.random() * longest / 2
 
@@ -116,19 +116,21 @@ class Watch:
         self._on_connection = on_connection
         self._on_discarded = on_discarded
         self._is_open = False
+        # Of the next connection, from 1.
+        self._attempt = 1
         # What the loop has handled, until it is removed.
         self._handled: Notification | None = None
 
     def __iter__(self) -> Iterator[Notification]:
-        if self._after == "now" and self.cursor is None:
-            self.cursor = self._now()
-        attempt = 1
+        self._attempt = 1
         while True:
-            parser = EventParser(self.cursor or "")
+            parser = EventParser()
             try:
+                if self._after == "now" and self.cursor is None:
+                    self.cursor = self._now()
                 self._remove_handled()
+                parser = EventParser(self.cursor or "")
                 for event in self._events(parser):
-                    attempt = 1
                     notification = self._received(event)
                     if notification is None:
                         continue
@@ -143,12 +145,13 @@ class Watch:
                 error.__cause__ = failure
             except RestanteError as failure:
                 error = failure
-            if _is_final(error) or (not self._is_open and attempt >= ATTEMPTS_MAX):
+            if _is_final(error) or (not self._is_open and self._attempt >= ATTEMPTS_MAX):
                 raise error
             self._on_connection(error)
-            first_s = BACKOFF_S_FIRST if parser.retry_s is None else parser.retry_s
-            time.sleep(_pause_s(error, attempt, min(first_s, RETRY_S_MAX)))
-            attempt += 1
+            # No proxy may have the loop go on without a pause.
+            first_s = max(BACKOFF_S_FIRST, min(parser.retry_s or 0.0, RETRY_S_MAX))
+            time.sleep(_pause_s(error, self._attempt, first_s))
+            self._attempt += 1
 
     def _events(self, parser: EventParser) -> Iterator[Event]:
         # The service sends refusals as JSON.
@@ -167,6 +170,7 @@ class Watch:
             if not answer.headers.get("content-type", "").startswith("text/event-stream"):
                 raise UnexpectedAnswer("the answer is no event stream")
             self._is_open = True
+            self._attempt = 1
             self._on_connection(None)
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             for piece in answer.iter_bytes():
@@ -203,8 +207,11 @@ class Watch:
 
     def _now(self) -> str:
         """The cursor after the newest notification."""
-        document = self._call("GET", self._path, params={"since": FAR_FUTURE, "limit": "1"}).json()
-        return str(document["time"])
+        answer = self._call("GET", self._path, params={"since": FAR_FUTURE, "limit": "1"})
+        try:
+            return str(answer.json()["time"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnexpectedAnswer("the answer is no listing of a mailbox") from error
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         headers = {"Accept": "application/json"}
@@ -231,7 +238,8 @@ def watch(
 
     ``after`` is the ``cursor`` of an earlier notification or push, any RFC 3339 time, or ``now``;
     without it the loop begins with the oldest notification. With ``acknowledge`` each notification
-    is removed when the loop asks for the next one. ``password`` is that of the mailbox, in place of
+    is removed when the loop asks for the next one, so that the one at which a loop ends stays.
+    ``password`` is that of the mailbox, in place of
     the token. ``on_connection`` is called with None when the stream is open, and with the error
     when it is lost. ``on_discarded`` is called when notifications after the position were removed
     by others.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from .errors import UnexpectedAnswer
 
@@ -23,7 +24,8 @@ class Notification:
     description: str
     #: The URI of the message.
     url: str
-    #: The whole ``item``, with elements that this package does not read.
+    #: The whole ``item``: texts and objects by the names of elements, as they are written; lists
+    #: of elements that are repeated; attributes as ``@name``.
     item: dict[str, Any] = field(hash=False)
     #: Continue after this notification with ``watch(…, after=cursor)``; only of a watch.
     cursor: str = ""
@@ -31,36 +33,46 @@ class Notification:
     password: str | None = None
 
 
+def _refuse_document_type(*_: Any) -> None:
+    raise UnexpectedAnswer("the document has a document type")
+
+
 def parse_document(text: str) -> ElementTree.Element:
-    """The root of a document of the service, which has no document type."""
-    if len(text) > DOCUMENT_CHARS_MAX or "<!DOCTYPE" in text:
-        raise UnexpectedAnswer("the document is too long, or has a document type")
+    """The root of a document of the service, which has no document type.
+
+    Names have their prefixes: what strangers add to an item must not have the names of its fields.
+    """
+    if len(text) > DOCUMENT_CHARS_MAX:
+        raise UnexpectedAnswer("the document is too long")
+    builder = ElementTree.TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = _refuse_document_type
     try:
-        return ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
+        parser.Parse(text, True)
+    except (expat.ExpatError, UnicodeError) as error:
         raise UnexpectedAnswer(f"the document is not XML: {error}") from error
-
-
-def local_name(element: ElementTree.Element) -> str:
-    """The name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
+    return builder.close()
 
 
 def value_of(element: ElementTree.Element) -> Any:
-    """An element as the service writes it in JSON: a text, or an object."""
+    """The text of an element, or an object of its attributes and its parts."""
     if len(element) == 0 and not element.attrib:
         return element.text or ""
-    found: dict[str, Any] = dict(element.attrib)
-    if len(element) == 0 and element.text:
-        found["text"] = element.text
+    found: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}
+    if len(element) == 0:
+        found["text"] = element.text or ""
     for child in element:
-        name, value = local_name(child), value_of(child)
-        if name not in found:
-            found[name] = value
-        elif isinstance(found[name], list):
-            found[name].append(value)
+        value = value_of(child)
+        if child.tag not in found:
+            found[child.tag] = value
+        elif isinstance(found[child.tag], list):
+            found[child.tag].append(value)
         else:
-            found[name] = [found[name], value]
+            found[child.tag] = [found[child.tag], value]
     return found
 
 
@@ -75,7 +87,7 @@ def _text(item: dict[str, Any], name: str) -> str:
 
 def notification_of(element: ElementTree.Element, cursor: str = "") -> Notification:
     """The notification of an element."""
-    items = [child for child in element if local_name(child) == "item"]
+    items = [child for child in element if child.tag == "item"]
     item = value_of(items[0]) if items else None
     if not isinstance(item, dict) or "href" not in element.attrib:
         raise UnexpectedAnswer("the element is no notification")

@@ -11,8 +11,8 @@ import time as clock
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .errors import InvalidSignature
-from .notifications import Notification, local_name, notification_of, parse_document
+from .errors import InvalidSignature, UnexpectedAnswer
+from .notifications import Notification, notification_of, parse_document
 
 #: Largest difference between the time of a push and now.
 TOLERANCE_S = 5 * 60
@@ -102,13 +102,14 @@ def verify_signature(
         raise InvalidSignature("malformed", "webhook-timestamp is no time in seconds")
     if not abs((clock.time() if now is None else now) - int(time)) <= tolerance_s:
         raise InvalidSignature("stale", "webhook-timestamp is too far from now")
-    raw = body.encode() if isinstance(body, str) else bytes(body)
-    signed = f"{id}.{time}.".encode() + raw
+    # Servers may keep bytes that are not UTF-8 as halves of characters.
+    raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
+    signed = f"{id}.{time}.".encode("utf-8", "surrogatepass") + raw
     expected = [
         hmac.digest(_key(secret), signed, hashlib.sha256)
         for secret in ([secrets] if isinstance(secrets, str) else secrets)
     ]
-    # All pairs, whichever is right: the time tells nothing.
+    # All pairs, whichever is right: the time that this takes reveals nothing.
     matches = [
         hmac.compare_digest(one, other) for one in expected for other in _signatures(signature)
     ]
@@ -119,9 +120,12 @@ def verify_signature(
 
 def read_push(body: bytes | str, id: str = "") -> Push:
     """Reads the document of a push without verifying it."""
-    root = parse_document(body if isinstance(body, str) else body.decode("utf-8", "replace"))
+    try:
+        root = parse_document(body if isinstance(body, str) else body.decode())
+    except UnicodeDecodeError as error:
+        raise UnexpectedAnswer("the body is not UTF-8") from error
     of = {
-        name: [child for child in root if local_name(child) == name]
+        name: [child for child in root if child.tag == name]
         for name in ("notification", "removed", "deleted")
     }
     return Push(
