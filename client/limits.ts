@@ -38,6 +38,9 @@ export const eventCharsMax = 4 * 1024 * 1024
 /** Longest pause between two connections that a `retry` field may set. */
 export const retryFieldMsMax = 60_000
 
+/** Shortest pause between two connections of a watch, whatever the service or a proxy says. */
+export const reconnectMsMin = 100
+
 /** Entries of a page by default. */
 export const pageEntries = 100
 

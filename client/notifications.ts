@@ -1,5 +1,6 @@
 /** Watches a mailbox as an endless stream, over lost connections and restarts of the service. */
-import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
+import { eventCharsMax, reconnectMsMin, retryAfterMsMax, retryFieldMsMax,
+  silenceMs } from "./limits.ts"
 import { anySignal, backoffMs, defined, Gone, type HttpTransport, type Json, type JsonObject,
   objectOf, optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
   UnexpectedAnswer, UnknownCursor, withQuery, xmlToJson } from "./transport/index.ts"
@@ -394,9 +395,10 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
     const firstMs = parser.retryMs === undefined
       ? undefined
       : Math.min(parser.retryMs, retryFieldMsMax)
-    const retryInMs = retryAfter === undefined
+    const askedMs = retryAfter === undefined
       ? backoffMs(attempt, firstMs)
       : Math.min(retryAfter, retryAfterMsMax)
+    const retryInMs = Math.max(askedMs, reconnectMsMin)
     this.options.onConnection?.({ state: "waiting", reason, retryInMs })
     await pause(retryInMs, this.signal)
   }

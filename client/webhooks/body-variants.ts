@@ -2,6 +2,7 @@
  * What a body was before it was changed on its way: if a signature matches one of these, the change
  * is known. Pure.
  */
+import { withoutEnd } from "./request-text.ts"
 
 /** A change of a body. */
 export interface BodyChange {
@@ -69,13 +70,6 @@ const raw = "verify the bytes as they arrive, before anything parses, formats or
 const newlines = "read the body without a program that adds or removes newlines, such as echo, an "
   + "editor or a template"
 
-/** Without newlines at the end. A regular expression would take quadratic time for many others. */
-const withoutEnd = (text: string): string => {
-  let end = text.length
-  while (end > 0 && /[\r\n]/.test(text.charAt(end - 1))) end--
-  return text.slice(0, end)
-}
-
 const withLf = (text: string): string => text.replaceAll("\r\n", "\n")
 
 /** The changes, the most probable first. */
@@ -84,7 +78,7 @@ export const bodyChanges: ReadonlyArray<BodyChange> = [
     change: "has no newline at its end",
     isOfLines: true,
     advice: newlines,
-    undo: ofText(withoutEnd)
+    undo: ofText((text) => withoutEnd(text, "\r\n"))
   },
   {
     change: "ends with a newline",
@@ -103,7 +97,7 @@ export const bodyChanges: ReadonlyArray<BodyChange> = [
       "has line feeds where this one has carriage returns and line feeds, and none at its end",
     isOfLines: true,
     advice: newlines,
-    undo: ofText((text) => withoutEnd(withLf(text)))
+    undo: ofText((text) => withoutEnd(withLf(text), "\r\n"))
   },
   {
     change: "has carriage returns and line feeds where this one has line feeds",

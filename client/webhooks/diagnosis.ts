@@ -303,7 +303,7 @@ const right = (push: ReceivedPush, scheme: Scheme, restriction = ""): SignatureD
 const pastedRight = (push: ReceivedPush, scheme: Scheme): SignatureDiagnosis =>
   right(push, scheme, ", but for line ends, which a form does not keep")
 
-/** What is to be said of the body, the secret and the signatures, whatever the time is. */
+/** The result of checking the body, the secret and the signatures, whatever the time is. */
 const diagnoseContent = async (
   push: ReceivedPush,
   scheme: Scheme,

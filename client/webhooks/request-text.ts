@@ -18,7 +18,7 @@ const nameOf = (text: string): string =>
 const quotes = /^(["'])(.*)\1$/
 
 /** A text without these characters at its end, in linear time, which `/[,}]+$/` does not take. */
-const withoutEnd = (text: string, characters: string): string => {
+export const withoutEnd = (text: string, characters: string): string => {
   let end = text.length
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--
   return text.slice(0, end)

@@ -208,8 +208,17 @@ describe("a body", () => {
 
   it("takes linear time to be compared, whatever it is", async () => {
     // Each would take minutes by an expression that backtracks.
-    for (const piece of ["\n", " ", "\r\n", ">\n", "> ", "["]) {
-      const body = `<${piece.repeat(200_000 / piece.length)}x`
+    const repeated = ["\n", " ", "\r\n", ">\n", "> ", "["].map((piece) =>
+      `<${piece.repeat(200_000 / piece.length)}x`
+    )
+    const encoded = [
+      "[".repeat(100_000) + "]".repeat(100_000),
+      "QUJD".repeat(50_000),
+      "ü".repeat(100_000),
+      `"${"\\\"".repeat(100_000)}"`,
+      `\ufeff${" ".repeat(200_000)}`
+    ]
+    for (const body of [...repeated, ...encoded]) {
       expect(await diagnose(signed(), body)).toMatchObject({ result: "wrong" })
     }
   })

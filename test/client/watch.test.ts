@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Cabinet, type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
   type ReceivedNotification, UnexpectedAnswer, UnknownCursor } from "../../client/index.ts"
+import { reconnectMsMin } from "../../client/limits.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
 
@@ -227,6 +228,27 @@ it.each(seeds)("yields each notification once and in order, cut anywhere (%i)", 
   // Each event has 400 bytes, so at least this many connections break, and each is reported.
   expect(proxy.connections()).toBeGreaterThan(5)
   expect(states.filter((state) => state === "waiting").length).toBeGreaterThan(4)
+})
+
+it("pauses before each connection, whatever a proxy says", async () => {
+  const { mailbox } = await admin.openMailbox()
+  const answers = [
+    () => new Response("retry: 0\n\n", { headers: { "content-type": "text/event-stream" } }),
+    () => new Response("", { status: 503, headers: { "retry-after": "0" } }),
+    () => new Response("<p>", { headers: { "content-type": "text/html" } })
+  ]
+  const proxied = here.asAdmin(here.url, {
+    fetch: () => Promise.resolve(answers.shift()?.() ?? new Response(""))
+  })
+  const pauses: Array<number> = []
+  const watch = proxied.mailbox(mailbox.href).watch({
+    onConnection: (connection) => {
+      if (connection.state === "waiting") pauses.push(connection.retryInMs)
+    }
+  })
+  expect(await rejection(take(1, watch))).toBeInstanceOf(UnexpectedAnswer)
+  expect(pauses.length).toBe(2)
+  expect(Math.min(...pauses)).toBeGreaterThanOrEqual(reconnectMsMin)
 })
 
 it("reads no faster than its caller", async () => {
