@@ -34,7 +34,8 @@ export type Dependencies =
 /**
  * The newest format of the behaviors' states, log items and messages; see `runtime/actor`. With
  * format 2 came failure reports, follow-ups of outgoing notifications, and test events of
- * registrations; with format 3 came attempts, pauses and replays of relays.
+ * registrations; with format 3 came attempts, pauses and replays of relays,
+ * and checks of signatures.
  */
 export const serviceFormat = 3
 
@@ -91,7 +92,7 @@ export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"
-export { testEventsFormat, Vapid } from "./registration/index.ts"
+export { readSecretsFormat, testEventsFormat, Vapid } from "./registration/index.ts"
 export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordFor, withoutPassword,
   withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"

@@ -9,11 +9,11 @@ import { browserReplaysPerMinuteMax, registrationLeaseMs, testsPerMinuteMax } fr
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
-/**
- * The format with which test events, TooManyReplays and ReadSecrets are sent: older nodes know none
- * of them.
- */
+/** The format with which test events and TooManyReplays are sent: older nodes know neither. */
 export const testEventsFormat = 2
+
+/** The format with which ReadSecrets is sent. */
+export const readSecretsFormat = 3
 
 const minuteMs = 60_000
 

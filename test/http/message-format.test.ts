@@ -2,8 +2,8 @@
 import { Effect, Fiber, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
-import { failureReportsFormat, followUpsFormat, pausesFormat, relayAttemptsFormat, replaysFormat,
-  serviceFormat, testEventsFormat } from "../../actors/index.ts"
+import { failureReportsFormat, followUpsFormat, pausesFormat, readSecretsFormat,
+  relayAttemptsFormat, replaysFormat, serviceFormat, testEventsFormat } from "../../actors/index.ts"
 import { formatAwaitMs } from "../../http/limits.ts"
 import { requireFormat } from "../../http/pipeline/service.ts"
 
@@ -37,6 +37,7 @@ it("need no later format than this version reads", () => {
       failureReportsFormat,
       followUpsFormat,
       pausesFormat,
+      readSecretsFormat,
       relayAttemptsFormat,
       replaysFormat,
       testEventsFormat

@@ -1,13 +1,13 @@
 /** Checks of signatures by the service (protocol §1.4): real pushes, and who may ask. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { testEventsFormat } from "../../actors/index.ts"
+import { readSecretsFormat } from "../../actors/index.ts"
 import { checkedBodyCharsMax, headerBlockBytesMax } from "../../http/limits.ts"
 import { newBrowser } from "../actors/web-push.ts"
 import { owner } from "./mailbox-harness.ts"
 import { eventually, formType, isActive, type Received, type Registrations, startRegistrations,
   startSubscriber, type Subscriber } from "./registrations-harness.ts"
 
-let format = testEventsFormat
+let format = readSecretsFormat
 let service: Registrations
 let subscriber: Subscriber
 let mailbox = ""
@@ -198,9 +198,9 @@ describe("POST …/signature-check", () => {
   })
 
   it("waits until all nodes know its message", async () => {
-    format = testEventsFormat - 1
+    format = readSecretsFormat - 1
     const refused = await check()
-    format = testEventsFormat
+    format = readSecretsFormat
     expect([refused.status, refused.header("retry-after")]).toEqual([503, "60"])
   })
 })

@@ -1,6 +1,6 @@
 /**
  * The shards as a map: a cell for each, in a frame for its node. The frames are the legend, with
- * the name of each node and the count of its shards. A letter and a title tell what a color tells.
+ * the name of each node and the count of its shards. Letters and titles say what colors say.
  */
 import { type Html, html, nothing } from "../../formats/html/index.ts"
 import { type ClusterStatus, countHandoffs, receiverOf,

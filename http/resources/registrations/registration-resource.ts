@@ -292,7 +292,11 @@ export const registrationResource: ResourceDefinition = {
       form: ({ request }, fields) => signatureCheckForm(request.path, checkedFields(fields)),
       id: "checkSignature",
       summary: "Says what is wrong with the signature of a push that a receiver rejects",
-      description: "Nothing is stored, and no answer has a secret or the right signature.",
+      description:
+        "Nothing is stored but, for an Idempotency-Key of an account, the answer. No answer has a "
+        + "secret or the right signature.",
+      isPassing: true,
+      isUnkeyed: true,
       needs: "reader",
       scopes: ["admin"],
       body: documentRequestBody("CheckedPush", {

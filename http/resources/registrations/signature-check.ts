@@ -3,7 +3,7 @@
  * check is that of the client library; the secret does not leave the service.
  */
 import { Clock, Effect } from "effect"
-import { testEventsFormat } from "../../../actors/index.ts"
+import { readSecretsFormat } from "../../../actors/index.ts"
 import type { RegistrationReply } from "../../../actors/registration/index.ts"
 import { diagnoseSignature, readHeaderText } from "../../../client/index.ts"
 import { childText } from "../../formats/xml/index.ts"
@@ -68,7 +68,7 @@ export const postSignatureCheck = defineMailboxHandler(function*(mailboxCall) {
   yield* requireSigned(found)
   const input = yield* readInput(call, "signature-check", { form: true })
   const checked = yield* checkedRequest(input)
-  yield* requireFormat(service, testEventsFormat)
+  yield* requireFormat(service, readSecretsFormat)
   const reply = yield* ask<RegistrationReply>(service, registration.to, { _tag: "ReadSecrets" })
   const { secrets } = expectReply(reply, "Secrets")
   if (secrets.length === 0) {

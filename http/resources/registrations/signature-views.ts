@@ -41,8 +41,7 @@ export const signatureCheckForm = (
       type: "textarea",
       code: true,
       value: body,
-      hint:
-        "As your program received it, byte for byte. The service tells what is wrong with them, "
+      hint: "As your program received it, byte for byte. The service says what is wrong with them, "
         + "and keeps neither."
     }
   ],

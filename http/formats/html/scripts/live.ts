@@ -62,6 +62,7 @@ if (state !== null) {
       const y = top - node.offsetTop
       return x || y ? [{ style: node.style, translate: x + "px " + y + "px" }] : []
     })
+    if (moved.length === 0) return
     for (const { style, translate } of moved) {
       style.transition = "none"
       style.translate = translate
