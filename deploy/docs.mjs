@@ -147,12 +147,38 @@ const languageOf = (lang, text) => {
 }
 
 /**
+ * The size of a WebP picture with or without transparency, in pixels (RFC 9649 §2.4 to §2.7), so
+ * that the page does not move when the picture comes.
+ */
+const sizeOf = (bytes) => {
+  const at = (offset) => bytes.readUInt16LE(offset) & 0x3fff
+  switch (bytes.toString("latin1", 12, 16)) {
+    case "VP8 ":
+      return { width: at(26), height: at(28) }
+    case "VP8X":
+      return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+    default:
+      throw new Error("only WebP pictures with losses are known here")
+  }
+}
+
+/** A picture of a page, with where it is served. That of a phone has two pixels for each of CSS. */
+const photoOf = (file, text) => {
+  const { height, width } = sizeOf(readFileSync(inRoot(file)))
+  const scale = file.endsWith("-phone.webp") ? 2 : 1
+  const size = `width="${width / scale}" height="${height / scale}" loading="lazy"`
+  const src = `/docs/pictures/${posix.basename(file)}`
+  return `<img class="shot" src="${src}" alt="${escapeHtml(text)}" ${size}>`
+}
+
+/**
  * A picture as a part of its page: it then has the colors of the page, also those that the reader
  * chooses, and needs no style of its own, which the policy of pages would not allow. It scrolls on
  * a narrow page, where its text would be too small.
  */
 const pictureOf = (page, href, text) => {
   const file = posix.join(posix.dirname(page.file), href)
+  if (/^docs\/pictures\/[a-z-]+\.webp$/.test(file)) return photoOf(file, text)
   if (!/^docs\/pictures\/[a-z-]+\.svg$/.test(file)) {
     throw new Error(`${page.file}: ${href} is no picture of docs/pictures`)
   }
@@ -271,7 +297,9 @@ const makeSite = () => {
       html: marked.parser(page.tokens)
     }
   })
-  return { pages }
+  const names = readdirSync(inRoot("docs/pictures")).filter((name) => name.endsWith(".webp")).sort()
+  const base64Of = (name) => readFileSync(inRoot(`docs/pictures/${name}`)).toString("base64")
+  return { pages, pictures: Object.fromEntries(names.map((name) => [name, base64Of(name)])) }
 }
 
 const written = inRoot(docsFile)

@@ -83,7 +83,7 @@ const newestSourceMs = (folder) => newestMs(folder, /\.(ts|json)$/)
 const newestPageMs = () =>
   Math.max(
     modifiedMs(docsBuilder),
-    newestMs("docs", /\.(md|svg)$/),
+    newestMs("docs", /\.(md|svg|webp)$/),
     ...documentedModules.map((folder) => modifiedMs(`${folder}/README.md`))
   )
 

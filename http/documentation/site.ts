@@ -27,7 +27,11 @@ const DocsPage = Schema.Struct({
 })
 
 /** All pages, in the order in which they are read; the first one lists the others. */
-const DocsSite = Schema.Struct({ pages: Schema.NonEmptyArray(DocsPage) })
+const DocsSite = Schema.Struct({
+  pages: Schema.NonEmptyArray(DocsPage),
+  /** Pictures of pages (WebP, in base64) by the names of their files. */
+  pictures: Schema.Record(Schema.String, Schema.String)
+})
 
 export type DocsPage = typeof DocsPage.Type
 

@@ -11,6 +11,9 @@ const modules = ["runtime", "actors", "http", "client", "deploy"].map((one) => `
 
 const own = pages.filter((page) => page.startsWith("docs/") || modules.includes(page))
 
+/** Of one picture in base64: 60 kB. */
+const pictureCharsMax = 80_000
+
 let site: DocsSite
 
 beforeAll(async () => {
@@ -67,6 +70,15 @@ describe("the site", () => {
     )
     expect(unrouted.map(({ file }) => file)).toEqual([])
   })
+})
+
+it("has each picture that a page shows, and no other", () => {
+  const shown = site.pages.flatMap((page) => tagsOf(page).filter((tag) => tag.startsWith("<img ")))
+    .map((tag) => / src="\/docs\/pictures\/([^"]+)" alt="[^"]+"/.exec(tag)?.[1])
+  expect([...new Set(shown)].toSorted()).toEqual(Object.keys(site.pictures))
+  for (const [name, base64] of Object.entries(site.pictures)) {
+    expect([name, base64.length < pictureCharsMax]).toEqual([name, true])
+  }
 })
 
 describe.each(own)("%s", (file) => {

@@ -318,6 +318,8 @@ export class AuthorizationRequests {
         return "/docs/how-to/recipes"
       case "/docs/modules/{page}":
         return "/docs/modules/http"
+      case "/docs/pictures/{file}":
+        return "/docs/pictures/mailbox.webp"
       case "/docs/reference/{page}":
         return "/docs/reference/settings"
       case "/fonts/{file}":

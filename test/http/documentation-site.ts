@@ -47,7 +47,8 @@ export const testSite: DocsSite = {
     page("reference/settings", "Reference", "Settings", "<p>PORT</p>", [
       { id: "", title: "Settings", text: "PORT is the port of the service." }
     ])
-  ]
+  ],
+  pictures: { "mailbox.webp": Buffer.from("RIFF, and so on").toString("base64") }
 }
 
 export const testDocumentation = (): Documentation =>

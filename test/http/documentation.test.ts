@@ -61,6 +61,16 @@ describe("a page", () => {
     expect(plain.text).toContain("From a clone.")
   })
 
+  it("may have a picture", async () => {
+    const picture = await send("GET", "/docs/pictures/mailbox.webp")
+    expect([picture.status, picture.header("content-type"), picture.text])
+      .toEqual([200, "image/webp", "RIFF, and so on"])
+    expect(picture.header("cache-control")).toMatch(/^public, max-age=\d+$/)
+    for (const other of ["nothing.webp", "__proto__", "mailbox.webp~x"]) {
+      expect((await send("GET", `/docs/pictures/${other}`)).status).toBe(404)
+    }
+  })
+
   it("is revalidated by its ETag", async () => {
     const first = await send("GET", "/docs/how-to/recipes", page)
     expect([first.status, first.header("cache-control")]).toEqual([200, "no-cache"])

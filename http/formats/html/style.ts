@@ -241,7 +241,8 @@ mark{background:none;color:var(--accent);font-weight:650}
 .hljs-keyword,.hljs-name,.hljs-tag,.hljs-section,.hljs-selector-tag{color:var(--accent)}
 .hljs-string,.hljs-regexp,.hljs-addition{color:var(--good)}
 .hljs-number,.hljs-literal,.hljs-attr,.hljs-attribute,.hljs-variable{color:var(--wait)}
-#found-count:empty{margin:0}.drawing{display:block;overflow-x:auto}
+.shot{display:block;max-width:100%;height:auto;margin:1rem 0;border:1px solid var(--line);
+border-radius:.6rem}#found-count:empty{margin:0}.drawing{display:block;overflow-x:auto}
 .picture{display:block;width:100%;min-width:40rem;height:auto}
 .picture text{fill:var(--ink)}.picture .q{fill:var(--quiet);font-size:12px}
 .picture .n{fill:var(--good);font-weight:600}.picture .h{fill:var(--quiet)}

@@ -6,6 +6,7 @@ import { isText } from "../../formats/xml/index.ts"
 import { docsQueryCharsMax } from "../../limits.ts"
 import { type Call, defineHandler, type HandlerFailure, httpError, inPlace, readQuery, type Service,
   viewAnswer } from "../../pipeline/index.ts"
+import { answerFile, cacheable, makeFile } from "../home/index.ts"
 import type { ApiReference, ApiResource } from "./api-reference.ts"
 import { apiOverview, apiResourceView } from "./api-views.ts"
 import { apiPath, docsPageView, searchView, siteView } from "./page-views.ts"
@@ -82,6 +83,16 @@ export const getDocsPage = (folder = "") =>
       ? yield* httpError("not-found")
       : viewAnswer(docsPageView(service, site, page))
   })
+
+/** A picture of a page. */
+export const getDocsPicture = defineHandler(function*(service, call) {
+  const { pictures } = yield* siteOf(service)
+  const name = call.parameters.get("file")
+  const picture = Object.hasOwn(pictures, name) ? pictures[name] : undefined
+  return picture === undefined || call.parameters.secret("file") !== undefined
+    ? yield* httpError("not-found")
+    : yield* answerFile(call, makeFile("image/webp", Buffer.from(picture, "base64"), cacheable))
+})
 
 export const getApiReference = (referenceOf: ReferenceOf) =>
   defineHandler(function*(service) {

@@ -4,8 +4,9 @@ import { attribute, attributes, type DocumentPart, elementText, list, object, ro
 import { docsQueryCharsMax } from "../../limits.ts"
 import type { HttpSettings, Service } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
+import { fileOperation } from "../home/index.ts"
 import { type ApiReference, apiReference } from "./api-reference.ts"
-import { getApiReference, getApiResource, getDocsPage,
+import { getApiReference, getApiResource, getDocsPage, getDocsPicture,
   getDocumentation } from "./documentation-handlers.ts"
 
 const schemas: ResourceDefinition["schemas"] = {
@@ -49,6 +50,14 @@ const pageOperation = (id: string, about: string, folder = ""): ResourceOperatio
   isNeverGone: true,
   responses: { 200: viewResponse("DocumentationPage", "The page, and its text by headings") }
 })
+
+const pictureOperation: ResourceOperation = {
+  ...fileOperation("getDocumentationPicture", "Reads a picture of the documentation", {
+    "image/webp": { type: "string", format: "binary" }
+  }),
+  handle: getDocsPicture,
+  isNeverGone: true
+}
 
 /** `document` makes the OpenAPI document of all resources. */
 export const documentationResource = (
@@ -98,6 +107,7 @@ export const documentationResource = (
         ": a module of the sources",
         "modules/"
       ),
+      "GET /docs/pictures/{file}": pictureOperation,
       "GET /docs/reference/{page}": pageOperation(
         "getReferencePage",
         ": a reference",

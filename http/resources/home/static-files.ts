@@ -3,69 +3,15 @@ import { Effect } from "effect"
 import { chipsScript, iconPath, interFont, interLicense, listScript, liveScript, notifyScript,
   pageScript, searchScript, serviceWorker, stylesheet,
   typefaceName } from "../../formats/html/index.ts"
-import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
-import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
-  text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
-import { fixedMaxAgeSeconds, hashedMaxAgeSeconds, securityTextAgeMaxMs,
-  securityTextValidMs } from "../../limits.ts"
-import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
-  readQuery } from "../../pipeline/index.ts"
+import { contentTypeOf, mediaTypeOf, negotiate } from "../../formats/index.ts"
+import { type DocumentPart, type Schema, text as textSchema,
+  withFirstTypes } from "../../formats/openapi/index.ts"
+import { hashedMaxAgeSeconds, securityTextAgeMaxMs, securityTextValidMs } from "../../limits.ts"
+import { httpError, type HttpSettings, readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { type ReplyHeaders, scriptPolicy } from "../../wire/index.ts"
+import { answerFile, cacheable, fileOperation, type FixedFile, makeFile } from "./fixed-file.ts"
 import { icon, largeIcon, largeIconSize } from "./icons.ts"
-
-/** A file in one type. */
-interface FixedFile {
-  readonly type: string
-  readonly bytes: Uint8Array
-  readonly etag: string
-  readonly headers: ReplyHeaders
-}
-
-const makeFile = (type: string, content: string | Buffer, headers: ReplyHeaders): FixedFile => {
-  const bytes = typeof content === "string" ? Buffer.from(content) : content
-  const etag = entityTag(Buffer.concat([Buffer.from(type), bytes]))
-  return { type, bytes, etag, headers: [["ETag", etag], ...headers] }
-}
-
-/** The file, or 304 or 412 by the preconditions of the request (RFC 9110 §13). */
-const answerFile = ({ request }: Call, file: FixedFile): Handled => {
-  const { bytes, etag, headers, type } = file
-  switch (evaluatePreconditions(request.method, request.headers, { exists: true, etag })) {
-    case "failed":
-      return Effect.fail(httpError("precondition-failed"))
-    case "not-modified":
-      return Effect.succeed(emptyAnswer(304, headers))
-    case "proceed":
-      return Effect.succeed({
-        _tag: "Plain",
-        status: 200,
-        headers: [["Content-Type", type], ...headers],
-        body: bytes
-      })
-  }
-}
-
-/** The description of a file, with the schema of each of its types. */
-const fileOperation = (
-  id: string,
-  summary: string,
-  content: Readonly<Record<string, Schema>>,
-  headers: ReadonlyArray<ResponseHeader> = []
-): Operation => ({
-  id,
-  summary,
-  headers: ["If-Match", "If-None-Match"],
-  problems: ["precondition-failed"],
-  responses: {
-    200: { description: "The file", content, headers: ["ETag", "Cache-Control", ...headers] },
-    304: emptyResponse("The client has the current file", [
-      "ETag",
-      "Cache-Control",
-      ...headers
-    ])
-  }
-})
 
 /** A file that is always the same. */
 const fixedOperation = (
@@ -82,8 +28,6 @@ const fixedOperation = (
     handle: () => (call) => answerFile(call, file)
   }
 }
-
-const cacheable = [["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]] as const
 
 /** A text that browsers may keep. */
 const textOperation = (

@@ -433,6 +433,7 @@ export const plan: ReadonlyArray<Call> = [
   call("GET /docs/{page}", 200, { path: { page: "quick-start" } }),
   call("GET /docs/how-to/{page}", 200, { path: { page: "recipes" } }),
   call("GET /docs/modules/{page}", 200, { path: { page: "http" } }),
+  call("GET /docs/pictures/{file}", 200, { path: { file: "mailbox.webp" } }),
   call("GET /docs/reference/{page}", 200, { path: { page: "settings" } }),
   call("GET /docs/api/{resource}", 200, { path: { resource: "mailboxes" } }),
   ...content,

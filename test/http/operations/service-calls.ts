@@ -25,6 +25,10 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await asks("GET /docs/{page}", { path: "/docs/quick-start", basic: undefined })
   await asks("GET /docs/how-to/{page}", { path: "/docs/how-to/recipes", basic: undefined })
   await asks("GET /docs/modules/{page}", { path: "/docs/modules/http", basic: undefined })
+  await asks("GET /docs/pictures/{file}", {
+    path: "/docs/pictures/mailbox.webp",
+    basic: undefined
+  })
   await asks("GET /docs/reference/{page}", { path: "/docs/reference/settings", basic: undefined })
   await asks("GET /docs/api/{resource}", { path: "/docs/api/mailboxes", basic: undefined })
 }

@@ -441,6 +441,7 @@ export class Depositor {
     this.show("/docs/{page}", "/docs/quick-start")
     this.show("/docs/how-to/{page}", "/docs/how-to/recipes")
     this.show("/docs/modules/{page}", "/docs/modules/http")
+    this.show("/docs/pictures/{file}", "/docs/pictures/mailbox.webp")
     this.show("/docs/reference/{page}", "/docs/reference/settings")
     this.show("/cluster/actors/{kind}", "/cluster/actors/mailbox")
     this.show("/cluster/actors/{kind}/{id}", "/cluster/actors/mailbox/hostile")
