@@ -311,7 +311,12 @@ class Application {
     }
     const networkOf = () => this.service.clients.clientOf(request).network
     const body = bodyKind === "document"
-      ? documentBody(exchange, documentParser.limits.documentBytesMax, networkOf)
+      ? documentBody(
+        exchange,
+        documentParser.limits.documentBytesMax,
+        networkOf,
+        (bytes) => this.service.rateLimiter?.countDocument(request, bytes)
+      )
       : bodyKind === "stream"
       ? streamBody(exchange, contentBytesMax, networkOf, isKeyed)
       : noBody

@@ -291,8 +291,12 @@ export const tokenUseAttemptMs = 60_000
 /** Rate limit buckets of a node, for each policy; it drops the least recently used. */
 export const rateBucketsMax = 200_000
 
-/** A request counts for the account of its token if the token was valid within this time. */
+/**
+ * A request counts for the account of its token if the token was valid within this time, and its
+ * document as one more request for each so many bytes.
+ */
 export const countedTokenMs = 60_000
+export const documentBytesPerRequest = 4 * 1024
 
 /** Addresses of one X-Forwarded-For field that the service reads, from its end. */
 export const forwardedMax = 16
@@ -732,10 +736,8 @@ export const shownMsMin = 10 * 60_000
 /** Events that a node keeps. */
 export const eventsMax = 500
 
-/** Quarantines that one look adds to the time line, and ends of quarantines. */
+/** Quarantines, and ends of them, that one look adds to the time line, and that a node keeps. */
 export const quarantineEventsMax = 20
-
-/** Quarantines, and ends of them, that a node keeps in its time line. */
 export const quarantineEventsKeptMax = 100
 
 /**

@@ -3,13 +3,14 @@
  * §7): a token bucket for each, at this node, in bounded memory. A request whose token was valid at
  * this node within the last minute counts for its account, every other for its network. Guessing
  * therefore spends no account's limit, and a client with a token does not share the limit of its
- * network. A client on this machine is not limited.
+ * network. A large document counts as several requests. A client on this machine is not limited.
  *
  * Effect's RateLimiter is not used: it starts a fiber for each request and never forgets a key.
  */
 import { LRUCache } from "lru-cache"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
-import { busiestScannedMax, busiestShownMax, rateBucketsMax } from "../limits.ts"
+import { busiestScannedMax, busiestShownMax, documentBytesPerRequest,
+  rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import type { Clients } from "./client-address.ts"
 
@@ -110,6 +111,13 @@ export class Buckets {
     const remaining = Math.floor((roomMs + slackMs) / this.eachMs)
     return { isOver: false, remaining, fullInMs: afterMs - nowMs, waitMs: 0 }
   }
+
+  /** Spends more for a request that was admitted, also beyond the quota: the next ones wait. */
+  spend(key: string, count: number): void {
+    const nowMs = this.nowMs()
+    const beforeMs = Math.max(this.fullAtMs.get(key) ?? nowMs, nowMs)
+    this.fullAtMs.set(key, beforeMs + count * this.eachMs)
+  }
 }
 
 interface Policy {
@@ -137,6 +145,14 @@ export interface Admission {
 }
 
 const unlimited: Admission = { fields: [], excess: undefined }
+
+/** Who spends a policy. */
+interface Spender {
+  readonly policy: Policy
+  readonly key: string
+  /** In words, for people. */
+  readonly who: string
+}
 
 /** Orchestrators probe these paths; after a 429 they would consider the node dead. */
 const probePaths: ReadonlySet<string> = new Set(["/livez", "/readyz"])
@@ -174,17 +190,15 @@ export class RateLimiter {
 
   /** Counts a request and decides whether it is admitted. */
   admit(request: HttpRequest): Admission {
-    if (probePaths.has(request.path)) return unlimited
-    const client = this.clients.clientOf(request)
-    if (client.isLocal) return unlimited
-    const account = this.accountOf(request)
-    if (account !== undefined) {
-      return this.account === undefined
-        ? unlimited
-        : this.take(this.account, account, `the account ${account}`)
-    }
-    if (this.address === undefined) return unlimited
-    return this.take(this.address, client.network, `the clients of ${client.network}`)
+    const spender = this.spenderOf(request)
+    return spender === undefined ? unlimited : this.take(spender)
+  }
+
+  /** Counts a document of an admitted request: reading it takes as long as several small ones. */
+  countDocument(request: HttpRequest, bytes: number): void {
+    const count = Math.floor(bytes / documentBytesPerRequest)
+    const spender = count === 0 ? undefined : this.spenderOf(request)
+    spender?.policy.buckets.spend(spender.key, count)
   }
 
   /** What the busiest clients use of each policy. */
@@ -198,6 +212,20 @@ export class RateLimiter {
     )
   }
 
+  /** Undefined for a request that is not limited. */
+  private spenderOf(request: HttpRequest): Spender | undefined {
+    if (probePaths.has(request.path)) return undefined
+    const client = this.clients.clientOf(request)
+    if (client.isLocal) return undefined
+    const account = this.accountOf(request)
+    if (account !== undefined) {
+      const who = `the account ${account}`
+      return this.account && { policy: this.account, key: account, who }
+    }
+    const { network } = client
+    return this.address && { policy: this.address, key: network, who: `the clients of ${network}` }
+  }
+
   private accountOf(request: HttpRequest): string | undefined {
     if (!request.headers.has("authorization")) return undefined
     const identity = identityOf(request)
@@ -206,7 +234,7 @@ export class RateLimiter {
     return this.credentialCache.recentAccount(secretHash(token))
   }
 
-  private take({ buckets, field, name }: Policy, key: string, who: string): Admission {
+  private take({ key, policy: { buckets, field, name }, who }: Spender): Admission {
     const { isOver, remaining, waitMs, fullInMs } = buckets.take(key)
     const fields: ReplyHeaders = [
       ["RateLimit-Policy", field],

@@ -27,16 +27,21 @@ export const noBody: RequestBody = {
   digest: () => createHash("sha256").digest("base64url")
 }
 
-/** Collects a document of at most `bytesMax`; see {@link Exchange.bytes}. */
+/**
+ * Collects a document of at most `bytesMax`; see {@link Exchange.bytes}. `arrived` gets the bytes
+ * of a whole one.
+ */
 export const documentBody = (
   exchange: Exchange,
   bytesMax: number,
-  networkOf: () => string
+  networkOf: () => string,
+  arrived: (bytes: number) => void
 ): RequestBody => {
   let outcome: Uint8Array | BodyFault | undefined
   const arrival = new Promise<Uint8Array | BodyFault>((resolve) => {
     exchange.bytes(bytesMax, networkOf, (body) => {
       outcome = body
+      if (body instanceof Uint8Array) arrived(body.length)
       resolve(body)
     })
   })

@@ -1,5 +1,6 @@
 /** Rate limits as clients see them: 429, its fields, and the clients that they do not affect. */
 import { afterEach, expect, it } from "vitest"
+import { documentBytesPerRequest } from "../../http/limits.ts"
 import type { RateLimits } from "../../http/rates/rate-limiter.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
@@ -42,6 +43,23 @@ const expectRefusal = (answered: Answered, policy: string, quota: number, who: s
   expect(answered.child("type")).toMatch(/\/problems\/too-many-requests$/)
   expect(answered.child("detail")).toContain(`${who} may make ${quota} requests`)
 }
+
+it("count a large document as several requests, also of a mailbox's hot path", async () => {
+  const quota = 20
+  const send = await start({ address: { quota, windowMs } })
+  await service.send("POST", "/mailboxes", { basic: "admin", headers: { Slug: "large" } })
+  const left = async (method: string, path: string, body?: string): Promise<number> => {
+    const answered = await send(method, path, body === undefined ? {} : { body })
+    return Number(/;r=(\d+);/.exec(answered.header("ratelimit"))?.[1])
+  }
+  const note = "x".repeat(3 * documentBytesPerRequest)
+  const item = `<item><description>d</description><url>u:x</url><note>${note}</note></item>`
+  const document = `<notification>${item}</notification>`
+  expect(await left("POST", "/mailboxes/large", document)).toBe(quota - 1)
+  expect(await left("GET", "/")).toBe(quota - 5)
+  expect(await left("POST", "/sessions", document)).toBe(quota - 6)
+  expect(await left("GET", "/")).toBe(quota - 10)
+})
 
 it("count all requests of an address, and report the remaining ones", async () => {
   const send = await start({ address: both.address })

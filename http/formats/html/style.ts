@@ -67,7 +67,7 @@ nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
 .icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
 stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
-@media(max-width:52rem){.icon{display:none}}
+@media(max-width:52rem){.icon{display:none}}@media(hover:none){.keys{display:none}}
 footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem;padding-bottom:1rem}
 `
 

@@ -227,7 +227,7 @@ const keyboard = `
     areKeysOn = areOn.checked
     try { localStorage.setItem("keys", areKeysOn ? "on" : "off") } catch {}
   })
-  const opener = make("button", { type: "button", className: "small", textContent: "Keys" })
+  const opener = make("button", { type: "button", className: "small keys", textContent: "Keys" })
   opener.setAttribute("aria-haspopup", "dialog")
   opener.addEventListener("click", showKeys)
   search?.closest("p").append(opener)

@@ -535,6 +535,7 @@ export const directDeposit = (service: Service) => {
     const networkOf = () => service.clients.clientOf(request).network
     exchange.bytes(service.documentParser.limits.documentBytesMax, networkOf, (body) => {
       if (!(body instanceof Uint8Array)) return refuseDeposit(direct, bodyError(body))
+      service.rateLimiter?.countDocument(request, body.length)
       try {
         depositDirectly(direct, body, contentType)
       } catch (defect) {
