@@ -190,7 +190,7 @@ describe("a search", () => {
       title: `Part ${n}`,
       text: "One of many."
     }))
-    const site = { pages: [first, { ...others[0], parts }] }
+    const site = { pages: [first, { ...others[0], parts }], pictures: {} }
     const documentation = new Documentation(() => Promise.resolve(JSON.stringify(site)))
     const large = await startService(resourceTable, { documentation })
     const { xml } = await large.send("GET", "/docs?q=many")

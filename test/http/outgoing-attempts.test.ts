@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { NotificationView, RecipientState,
   RelayAttempt } from "../../actors/notification/index.ts"
 import { childOf, childrenOf, type Element, textOf } from "../../http/formats/xml/index.ts"
+import { relayPausesFreshMs } from "../../actors/limits.ts"
 import { attemptGapMax, rangesOf,
   relayAttemptsOf } from "../../http/resources/outgoing/relay-attempts.ts"
 import { nowMs } from "../actors/cells.ts"
@@ -228,6 +229,10 @@ describe("the attempts of a notification that is retried or paused", () => {
     const body = `<pauses status="${status}"/>`
     const answer = await service.send("PUT", "/outgoing/alice/pauses", { basic: alice, body })
     expect(answer.status).toBe(200)
+    // Until then another node may begin an attempt.
+    if (service.nodes.length > 1) {
+      await new Promise((resolve) => setTimeout(resolve, relayPausesFreshMs))
+    }
   }
 
   const retry = async (href: string, ...to: ReadonlyArray<string>) => {
