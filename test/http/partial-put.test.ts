@@ -88,6 +88,10 @@ const puts: Readonly<
       }
     ])
   ),
+  "/outgoing/{account}/pauses": async () => ({
+    path: "/outgoing/admin/pauses",
+    body: "<pauses status=\"paused\"/>"
+  }),
   "/quotes/{symbol}": async () => ({
     path: "/quotes/PART",
     body: "<quote><price>1</price></quote>"
