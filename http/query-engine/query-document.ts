@@ -1,4 +1,5 @@
 /** Queries as documents: parsing with an error that names the broken rule, and writing. */
+import { spaces } from "../formats/openapi/index.ts"
 import { childrenOf, type Element, element, failure, isText, type Result, success,
   textOf } from "../formats/xml/index.ts"
 import { conditionDepthMax, conditionNodesMax, queryLimitMax, returnFieldsMax, titleCharsMax,
@@ -94,7 +95,7 @@ const namesIn = (text: string): ReadonlyArray<string> => [
 /** The pattern of a list of fields of these tables. */
 export const fieldsPattern = (tables: ReadonlyArray<TableSchema>): string => {
   const name = `(${[...new Set(tables.flatMap(fieldNames))].join("|")})`
-  const space = "[\\s+,]"
+  const space = `[${spaces}+,]`
   return `^${space}*(${name}(${space}+${name})*${space}*)?$`
 }
 

@@ -18,8 +18,9 @@ export interface Properties {
 /** For a class of a pattern: what XML cannot hold (XML 1.0 §2.2), so that no document has it. */
 export const forbidden = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff"
 
-/** What the service removes at both ends of a field. */
-const spaces = "\\u0009-\\u000d\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f"
+/** For a class of a pattern: the spaces that a document can hold. */
+export const spaces =
+  "\\u0009\\u000a\\u000d\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f"
   + "\\u3000\\ufeff"
 
 /** The pattern of what the service removes at both ends of a field. */

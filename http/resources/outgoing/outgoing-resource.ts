@@ -113,7 +113,7 @@ export const outgoingResource: ResourceDefinition = {
       ...attributes({ href: uri, status: oneOf("active", "paused"), since: dateTime }),
       pause: list(object(attributes({ origin: uri, since: dateTime }), ["origin", "since"]))
     }, ["href", "status", "pause"]),
-    Retry: rootElement("retry", { to: list(webUri) }),
+    Retry: rootElement("retry", { to: someOf(webUri) }, ["to"]),
     Retried: rootElement(
       "retried",
       attributes({ notifications: digits, recipients: digits, next: uri }),

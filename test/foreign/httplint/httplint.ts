@@ -89,7 +89,7 @@ export const httplint: ForeignSuite = {
     },
     {
       what: "`Cache-Control: public` of fixed files and `/openapi.json`",
-      check: /^(GET|HEAD) \/(\.well-known\/)?\w+\.\w+/,
+      check: /^(GET|HEAD) \/((\.well-known|fonts|docs\/pictures)\/)?(\w+\.\w+|\{file\})/,
       detail: /^WARN STORE_PUBLIC_UNNECESSARY /,
       why: "With it, shared caches also store answers to requests with credentials."
     }

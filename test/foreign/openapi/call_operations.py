@@ -23,6 +23,14 @@ import generated  # noqa: E402
 import generated.api  # noqa: E402
 from generated.types import File  # noqa: E402
 
+FILE_TYPES = (
+    "application/octet-stream",
+    "application/x-ndjson",
+    "font/woff2",
+    "image/png",
+    "image/webp",
+)
+
 PAUSE_SECONDS = 0.2
 ATTEMPTS_MAX = 300
 
@@ -115,7 +123,7 @@ def fault(call, response):
             return f"it was parsed as {type(parsed)}"
         written, sent = parsed.to_dict(), json.loads(content)
         return None if is_same(written, sent) else f"parsed {written!r} of {sent!r}"
-    if kind in ("application/octet-stream", "application/x-ndjson", "image/png"):
+    if kind in FILE_TYPES:
         return None if isinstance(parsed, File) else f"it was parsed as {type(parsed)}"
     return None if parsed == content.decode() else f"it was parsed as {type(parsed)}"
 

@@ -303,7 +303,10 @@ const outgoing: ReadonlyArray<Call> = [
   call("POST /outgoing/{account}/pauses", 200, { path: own, body: { method: "put" } }),
   call("GET /outgoing/{account}/{notification}", 200, { path: sent, until: ["status", "failed"] }),
   call("GET /outgoing/{account}/{notification}/attempts", 200, { path: sent }),
-  call("POST /outgoing/{account}/{notification}/retry", 202, { path: sent, body: {} }),
+  call("POST /outgoing/{account}/{notification}/retry", 202, {
+    path: sent,
+    body: { to: [refused] }
+  }),
   call("POST /outgoing/{account}/{notification}/replacement", 202, { path: sent, body: { item } }),
   call("POST /outgoing/{account}/{notification}/withdrawal", 202, { path: sent, body: {} }),
   call("POST /outgoing/{account}/retry", 202, {
