@@ -1,10 +1,12 @@
 /** What `npm pack` puts into the package. */
 import { execFileSync } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
 import { interFont } from "../../http/formats/html/inter.ts"
-import { root, textOf, wordAt } from "./sources.ts"
+import { linksOf } from "../docs/pages.ts"
+import { cleanUp, temporaryFolder } from "../e2e/process.ts"
+import { root, textOf, trackedFiles, wordAt } from "./sources.ts"
 
 const manual = wordAt(JSON.parse(textOf("package.json")), "man")
 const packedWithinMs = 240_000
@@ -13,29 +15,72 @@ interface Packed {
   readonly files: ReadonlyArray<{ readonly path: string }>
 }
 
+afterAll(cleanUp)
+
 let files: ReadonlyArray<string> = []
 
-beforeAll(() => {
+const packedOf = (folder: string): ReadonlyArray<string> => {
   const args = ["pack", "--dry-run", "--json", "--ignore-scripts"]
   // The format of npm's own output.
   const [report] = JSON.parse(
-    execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+    execFileSync("npm", args, {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"]
+    })
   ) as ReadonlyArray<Packed>
-  files = report?.files.map(({ path }) => path) ?? []
+  return report?.files.map(({ path }) => path) ?? []
+}
+
+beforeAll(() => {
+  files = packedOf(root)
 }, packedWithinMs)
 
-it("has the program, its documentation, the client, and all pages that its README links to", () => {
+/** A link to a folder leads to what the package has in it. */
+const leadsSomewhere = (path: string, among: ReadonlyArray<string>): boolean =>
+  among.some((file) => file === path || file.startsWith(`${path}/`))
+
+/** The links of these pages that lead to nothing of a package. */
+const deadLinks = (pages: ReadonlyArray<string>, among: ReadonlyArray<string>) =>
+  pages.flatMap(linksOf).filter(({ path }) => !leadsSomewhere(path, among))
+    .map(({ page, written }) => `${page}: ${written}`)
+
+const isPage = (path: string): boolean => path.endsWith(".md")
+
+it("has the program, its documentation and the client", () => {
   expect(files).toEqual(
     expect.arrayContaining([
       ...["dist/bin/restante.js", "dist/client/index.d.ts", "dist/docs/site.json"],
+      ...["README.md", "docs/quick-start.md", "http/resources/mailboxes/README.md"],
       manual
     ])
   )
-  const text = readFileSync(join(root, "README.md"), "utf8")
-  const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, path = ""]) => path)
-  expect(links.length).toBeGreaterThan(10)
-  expect(links.filter((path) => !files.includes(path))).toEqual([])
 })
+
+it("has everything that its pages link to", () => {
+  const pages = files.filter(isPage)
+  expect(pages.flatMap(linksOf).length).toBeGreaterThan(400)
+  expect(deadLinks(pages, files)).toEqual([])
+})
+
+it("of Python has a README without links to the files of the repository", () => {
+  const project = textOf("client/python/pyproject.toml")
+  const readme = `client/python/${/^readme = "(.+)"$/m.exec(project)?.[1]}`
+  expect(linksOf(readme).length).toBeGreaterThan(0)
+  expect(deadLinks([readme], [readme])).toEqual([])
+})
+
+it("has no passwords of a cluster that was tried out in the clone", () => {
+  const folder = temporaryFolder()
+  const manifests = join(folder, "deploy/manifests")
+  cpSync(join(root, "package.json"), join(folder, "package.json"))
+  cpSync(join(root, "deploy/manifests"), manifests, { recursive: true })
+  for (const name of [".env", "secret-key"]) writeFileSync(join(manifests, name), "secret\n")
+  const tracked = trackedFiles()
+  const found = packedOf(folder)
+  expect(found).toContain("deploy/manifests/compose.yaml")
+  expect(found.filter((path) => !tracked.includes(path))).toEqual([])
+}, packedWithinMs)
 
 it("has the typeface of the pages, and its license", () => {
   const bundle = files.filter((path) => /^dist\/bin\/.*\.js$/.test(path)).map(textOf).join("")

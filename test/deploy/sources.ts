@@ -1,10 +1,24 @@
-/** Reads the files beside the program: manifests, the compose file, the Dockerfile. */
-import { readFileSync } from "node:fs"
+/** Reads the files beside the program: manifests, the compose file, the Dockerfile; copies all. */
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseAllDocuments } from "yaml"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** The paths of the files that git tracks, which a clone has. */
+export const trackedFiles = (): ReadonlyArray<string> =>
+  execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" }).split("\0")
+    .filter((path) => path !== "" && existsSync(join(root, path)))
+
+/** Copies what a clone has into a new folder, without git's own; returns the folder. */
+export const copySources = (into: string): string => {
+  for (const path of trackedFiles()) {
+    cpSync(join(root, path), join(into, path), { recursive: true, verbatimSymlinks: true })
+  }
+  return into
+}
 
 export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
 

@@ -1,26 +1,8 @@
 /** Links between pages work, every page can be reached, and pictures have descriptions. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
-import { dirname, join, normalize } from "node:path"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { blocksOf, pages, proseOf, root, textOf } from "./pages.ts"
-
-interface Link {
-  readonly page: string
-  readonly written: string
-  /** From the root; the page itself when only an anchor is named. */
-  readonly path: string
-  readonly anchor: string | undefined
-}
-
-const linksOf = (page: string): ReadonlyArray<Link> =>
-  [...proseOf(page).replace(/`[^`\n]*`/g, "code").matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, written = ""]) => written)
-    .filter((written) => !/^[a-z]+:/.test(written))
-    .map((written) => {
-      const [path = "", anchor] = written.split("#")
-      const target = path === "" ? page : normalize(join(dirname(page), path)).replace(/\/$/, "")
-      return { page, written, path: target, anchor }
-    })
+import { blocksOf, linksOf, pages, proseOf, root, textOf } from "./pages.ts"
 
 /** As GitHub makes them from headings, and those that a page sets with `<a id>`. */
 const anchorsOf = (page: string): ReadonlyArray<string> => [

@@ -1,6 +1,6 @@
 /** Every page in Markdown: its blocks of code with their marks, its links and its tables. */
 import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join, normalize } from "node:path"
 import { fileURLToPath } from "node:url"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -28,6 +28,9 @@ export interface Mark {
   readonly kind: "not run" | "run by" | "file"
   readonly text: string
 }
+
+/** The languages of blocks that a reader types into a shell. */
+export const shells: ReadonlyArray<string> = ["sh", "console", "bash"]
 
 /** One block of code. */
 export interface Block {
@@ -67,6 +70,26 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
 /** A page without its code, which has no links and no headings. */
 export const proseOf = (page: string): string =>
   textOf(page).replace(/^( *)```\S*\n[\s\S]*?^\1```$/gm, "").replace(/<!--[\s\S]*?-->/g, "")
+
+/** A link within the project. */
+export interface Link {
+  readonly page: string
+  readonly written: string
+  /** From the root; the page itself when only an anchor is named. */
+  readonly path: string
+  readonly anchor: string | undefined
+}
+
+/** The links of a page, without those to other sites. */
+export const linksOf = (page: string): ReadonlyArray<Link> =>
+  [...proseOf(page).replace(/`[^`\n]*`/g, "code").matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, written = ""]) => written)
+    .filter((written) => !/^[a-z]+:/.test(written))
+    .map((written) => {
+      const [path = "", anchor] = written.split("#")
+      const target = path === "" ? page : normalize(join(dirname(page), path)).replace(/\/$/, "")
+      return { page, written, path: target, anchor }
+    })
 
 /** The cells of all rows of a page's tables whose first cell is `code`, without the backticks. */
 export const rowsOf = (page: string): ReadonlyArray<ReadonlyArray<string>> =>
