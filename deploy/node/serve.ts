@@ -20,11 +20,13 @@ const firstMinute = (
   adminToken: string | undefined
 ): ReadonlyArray<string> => {
   const isChosen = adminToken === undefined
+  // JSON, and in quotes: some shells expand a question mark.
+  const read = `'${isChosen ? href : sharedHref}?format=json'`
   return [
     "",
     "Send something to the mailbox inbox, read it, and see it in a browser:",
     `  curl -d "hello" ${href}`,
-    isChosen ? `  curl -u "admin:$ADMIN_TOKEN" ${href}` : `  curl ${sharedHref}`,
+    isChosen ? `  curl -u "admin:$ADMIN_TOKEN" ${read}` : `  curl ${read}`,
     `  ${isChosen ? href : sharedHref}`
   ]
 }

@@ -11,6 +11,11 @@ const env = { ADMIN_TOKEN: "", BASE_URL: "" }
 
 const asHtml = { accept: "text/html" }
 
+/** The part of a listing that counts here. */
+interface Listed {
+  readonly notification: ReadonlyArray<{ readonly item: { readonly description: string } }>
+}
+
 const shown = /\n\nSend something .+:\n {2}(curl -d .+)\n {2}(curl .+)\n {2}(\S+)\n$/
 
 const typed = (line: string): string =>
@@ -26,7 +31,9 @@ describe("the first start", () => {
     const [, deposit = "", read = "", page = ""] = shown.exec(service.output) ?? []
     expect(deposit).toBe(`curl -d "hello" http://localhost:${service.port}/mailboxes/inbox`)
     expect(typed(deposit)).toBe("")
-    expect(typed(read)).toMatch(/<item><description>hello<\/description><url>[^<]+<\/url><\/item>/)
+    // The service writes this form.
+    const { notification } = JSON.parse(typed(read)) as Listed
+    expect(notification.map(({ item }) => item.description)).toEqual(["hello"])
     const html = await fetch(page, { headers: asHtml })
     expect(html.status).toBe(200)
     expect(await html.text()).toContain(">hello</a>")
@@ -41,8 +48,8 @@ describe("the first start", () => {
     const { output, port, url } = await start({ env: { BASE_URL: "" } })
     const [, , read = "", page] = shown.exec(output) ?? []
     const inbox = `http://localhost:${port}/mailboxes/inbox`
-    expect([read, page]).toEqual([`curl -u "admin:$ADMIN_TOKEN" ${inbox}`, inbox])
-    expect(typed(read)).toContain(`<mailbox href="${inbox}"`)
+    expect([read, page]).toEqual([`curl -u "admin:$ADMIN_TOKEN" '${inbox}?format=json'`, inbox])
+    expect(typed(read)).toContain(`{"href":"${inbox}"`)
     expect((await send(url, "/mailboxes/inbox", { headers: asHtml })).status).toBe(200)
     // It receives failure reports.
     const { text } = await send(url, "/accounts/admin", { headers: asAdmin })

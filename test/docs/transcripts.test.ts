@@ -1,6 +1,5 @@
 /**
- * Every transcript of every page, as a reader would type it, in one shell for each page: `$ `
- * begins a command, `> ` continues it, `…` is any text, and a line of only `…` any lines. A comment
+ * Every transcript of every page, as a reader would type it, in one shell for each page. A comment
  * before any other block for a shell names the test that runs it, or the reason why none does.
  */
 import { execFile } from "node:child_process"
@@ -10,51 +9,24 @@ import { promisify } from "node:util"
 import { afterAll, expect, it } from "vitest"
 import { adminToken, cleanUp, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
-import { type Block, blocksOf, pages, root } from "./pages.ts"
+import { blocksOf, pages, root, shells } from "./pages.ts"
+import { firstStartIn, patternOf, type Step, stepsOf, withSecrets,
+  writtenOrigin } from "./transcript.ts"
 
 afterAll(cleanUp)
 
 const runWithinMs = 150_000
-const written = "http://localhost:8080"
 /** The callback of the pages. */
 const callback = "localhost:9000"
 /** Separates the outputs of commands. */
 const mark = "\u001e"
 /** Ends the background jobs and the service that a page started. */
 const ending = "kill $(jobs -p) $(cat service.pid) 2>/dev/null"
-/** A token that the first start generates. */
-const madeUp = /^ {2}(rst_\S{43})$/m
 
-interface Step {
-  readonly command: string
-  readonly expected: string
-}
-
-const shells = ["sh", "console", "bash"]
 const blocks = pages.flatMap(blocksOf)
 const ofShells = blocks.filter(({ language }) => shells.includes(language))
 const ofKind = (kind: string) => ofShells.filter(({ mark: said }) => said?.kind === kind)
 const typed = ofShells.filter(({ mark: said }) => said === undefined)
-
-const stepsOf = ({ line, page, text }: Block): ReadonlyArray<Step> => {
-  const steps: Array<{ command: string; expected: string }> = []
-  for (const shown of text.trimEnd().split("\n")) {
-    const step = steps.at(-1)
-    if (shown.startsWith("$ ")) steps.push({ command: shown.slice(2), expected: "" })
-    else if (step === undefined) {
-      throw new Error(`${page}:${line}: begin commands with "$ ", or say <!-- not run: why -->`)
-    } else if (shown.startsWith("> ") && step.expected === "") {
-      step.command += `\n${shown.slice(2)}`
-    } else step.expected += `${shown}\n`
-  }
-  return steps
-}
-
-const patternOf = (expected: string): RegExp => {
-  const escaped = expected.trimEnd().replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-  const lines = escaped.replace(/^…(\n|$)/gm, "(?:[^\\n]*(?:\\n|$))*")
-  return new RegExp(`^${lines.replaceAll("…", "[^\\n]*")}$`)
-}
 
 /** A folder with `restante`, `npx` and `systemctl` as a reader has them: the built program. */
 const shims = (): string => {
@@ -90,6 +62,8 @@ const serviceOf = async (steps: ReadonlyArray<Step>): Promise<Service> => {
 interface Site {
   readonly service: Service
   readonly token: string
+  /** With the secrets that the pages leave out. */
+  readonly typed: (command: string) => string
   readonly folder: string
   readonly here: (text: string) => string
   readonly asWritten: (text: string) => string
@@ -103,20 +77,23 @@ const siteOf = async (service: Service): Promise<Site> => {
   writeFileSync(join(folder, "service.pid"), String(service.pid))
   const [port] = await freePorts(1)
   const places: ReadonlyArray<readonly [string, string]> = [
-    [written, `http://localhost:${service.port}`],
+    [writtenOrigin, `http://localhost:${service.port}`],
     [callback, `localhost:${port}`],
     ["/var/lib/restante", service.dataDir],
     ["/backup/", `${folder}/backup/`]
   ]
   const here = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(a, b), text)
   const asWritten = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(b, a), text)
-  return { service, token: madeUp.exec(service.output)?.[1] ?? adminToken, folder, here, asWritten }
+  const first = firstStartIn(service.output) ?? { token: adminToken, lines: [], secret: "" }
+  const typed = (command: string) => withSecrets(here(command), first)
+  return { service, token: first.token, typed, folder, here, asWritten }
 }
 
 /** Runs commands one after the other; the output and the exit code of each. */
-const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, token }: Site) => {
+const outputs = async (steps: ReadonlyArray<Step>, site: Site) => {
+  const { folder, here, service, token } = site
   const script = steps.map(({ command }) =>
-    `${here(command).replace("TOKEN=…", `TOKEN=${token}`)}\nprintf '${mark}%s${mark}' "$?"\n`
+    `${site.typed(command)}\nprintf '${mark}%s${mark}' "$?"\n`
   )
   const { PATH = "", HOME = "" } = process.env
   const env = {
@@ -127,7 +104,7 @@ const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, toke
     TOKEN: token,
     ADMIN_TOKEN: token,
     RESTANTE_TOKEN: token,
-    BASE_URL: here(written),
+    BASE_URL: here(writtenOrigin),
     DATA_DIR: service.dataDir,
     DISK_FREE_MIN: "0",
     PORT: String(service.port),
@@ -146,11 +123,41 @@ it("types nothing that curl of Debian 11 and macOS 12 does not have", () => {
   expect(commands.filter((command) => /%header|curl .*--json/.test(command))).toEqual([])
 })
 
+it("shows documents as JSON, but for the push that has no other form", () => {
+  const isXml = ({ command, expected }: Step) =>
+    expected.includes("<?xml") || /[/+]xml|-d ['"]</.test(command)
+  expect(typed.flatMap(stepsOf).filter(isXml).map(({ command }) => command))
+    .toEqual(["sleep 1; cat pushed.xml; kill %1"])
+})
+
 it("finds the pages with transcripts", () => {
   expect([...new Set(typed.map(({ page }) => page))]).toEqual(
     expect.arrayContaining(["README.md", "docs/quick-start.md", "docs/backup.md"])
   )
 })
+
+/** The pages that begin with the first start. */
+const ofFirstStart = ["README.md", "docs/quick-start.md"]
+
+it.each(ofFirstStart)(
+  "%s shows the lines of the first start, but their secrets",
+  async (page) => {
+    const [begin, ...rest] = typed.filter((block) => block.page === page).flatMap(stepsOf)
+    const service = await start({ env: { BASE_URL: "", ADMIN_TOKEN: "" } })
+    const { asWritten } = await siteOf(service)
+    const { lines = [] } = firstStartIn(service.output) ?? {}
+    const shown = lines.map((line) => asWritten(line).replace(/~[\w-]+/, "~…"))
+    expect(begin?.expected.trimEnd().split("\n").slice(-3)).toEqual(
+      shown.map((line) => `  ${line}`)
+    )
+    if (page === "README.md") {
+      const [deposit, read, token, register] = rest.map(({ command }) => command)
+      expect([deposit, read]).toEqual(shown.slice(0, 2))
+      expect([token, register]).toEqual(["TOKEN=rst_…", expect.stringMatching(/\/registrations$/)])
+    }
+    await service.kill()
+  }
+)
 
 it.each([...new Set(typed.map(({ page }) => page))])("%s shows what happens", async (page) => {
   const steps = typed.filter((block) => block.page === page).flatMap(stepsOf)
