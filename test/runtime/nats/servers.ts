@@ -104,7 +104,7 @@ export const serverBinary = (): string => {
 }
 
 /** Whether this loopback port is free. */
-const isFree = (port: number): Promise<boolean> =>
+export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
     server.once("error", () => resolve(false))
