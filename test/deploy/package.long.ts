@@ -1,5 +1,5 @@
 /** The package, made of a clone and installed in an empty folder, as its users do. */
-import { execFileSync } from "node:child_process"
+import { execFileSync, type StdioOptions } from "node:child_process"
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -7,18 +7,20 @@ import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, start, temporaryFolder } from "../e2e/process.ts"
 import { copySources } from "./sources.ts"
 
-const installWithinMs = 600_000
+const installWithinMs = 1_800_000
 const versionRuns = 20
+/** Of a program that fails, its error has what it wrote on standard error. */
+const outputInError: StdioOptions = ["ignore", "pipe", "pipe"]
 
 let folder = ""
 
 const inFolder = (file: string, ...args: ReadonlyArray<string>): string =>
-  execFileSync(file, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+  execFileSync(file, args, { cwd: folder, encoding: "utf8", stdio: outputInError })
 
 beforeAll(() => {
   folder = temporaryFolder()
   const clone = copySources(join(temporaryFolder(), "clone"))
-  execFileSync("npm", ["pack", "--pack-destination", folder], { cwd: clone, stdio: "ignore" })
+  execFileSync("npm", ["pack", "--pack-destination", folder], { cwd: clone, stdio: outputInError })
   writeFileSync(join(folder, "package.json"), "{ \"private\": true }\n")
   const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"))
   inFolder("npm", "install", "--no-audit", "--no-fund", `./${tarball}`)
