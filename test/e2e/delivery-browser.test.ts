@@ -1,11 +1,10 @@
 /** Sending, registering and cabinets in a browser: with and without a script. */
-import type { ServerResponse } from "node:http"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
-import { closeReceivers, echoes, receiver } from "./receivers.ts"
+import { closeReceivers, echoes, receiver, startReceiver } from "./receivers.ts"
 
 let service: Service
 let browser: Browser
@@ -30,33 +29,6 @@ afterAll(async () => {
   cleanUp()
 })
 
-/** A receiver that responds only after the test calls `answers`. */
-class ControlledReceiver {
-  private status: number | undefined
-  private readonly waiting: Array<ServerResponse> = []
-
-  /** Responds to the waiting requests and to all later ones. */
-  answers(status: number): void {
-    this.status = status
-    for (const response of this.waiting.splice(0)) response.writeHead(status).end()
-  }
-
-  take(response: ServerResponse): void {
-    if (this.status === undefined) this.waiting.push(response)
-    else response.writeHead(this.status).end()
-  }
-}
-
-const startReceiver = async (): Promise<
-  { readonly at: ControlledReceiver; readonly uri: string }
-> => {
-  const at = new ControlledReceiver()
-  const origin = await receiver((received, response) => {
-    if (!echoes(received, response)) at.take(response)
-  })
-  return { at, uri: `${origin}/inbox` }
-}
-
 /** Saves screenshots for a desk and a phone of the page that the user continues with. */
 const pictures = async (tab: Tab, name: string): Promise<void> => {
   await tab.page.setViewportSize({ width: 1280, height: 800 })
@@ -65,16 +37,8 @@ const pictures = async (tab: Tab, name: string): Promise<void> => {
   await tab.inspect(`${name}-phone`)
 }
 
-/** Waits for a text on the page: a script updates it, else the test loads the page again. */
-const appears = async (tab: Tab, person: Person, text: string): Promise<void> => {
-  const found = tab.page.locator("main").getByText(text).first()
-  if (person.script !== false) return found.waitFor()
-  await eventually(updatedWithinMs, text, async () => {
-    if (await found.count() > 0) return true
-    await tab.page.reload()
-    return undefined
-  }, 100)
-}
+const appears = (tab: Tab, { script = true }: Person, text: string): Promise<void> =>
+  tab.appears(text, script)
 
 const openMailbox = async (tab: Tab, name: string): Promise<string> => {
   await tab.page.goto(`${base}/mailboxes`)

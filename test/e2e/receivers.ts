@@ -61,6 +61,34 @@ export const echoes = ({ path }: Received, response: ServerResponse): boolean =>
   return true
 }
 
+/** A receiver that responds only after the test calls `answers`. */
+export class ControlledReceiver {
+  private status: number | undefined
+  private readonly waiting: Array<ServerResponse> = []
+
+  /** Responds to the waiting requests and to all later ones. */
+  answers(status: number): void {
+    this.status = status
+    for (const response of this.waiting.splice(0)) response.writeHead(status).end()
+  }
+
+  take(response: ServerResponse): void {
+    if (this.status === undefined) this.waiting.push(response)
+    else response.writeHead(this.status).end()
+  }
+}
+
+/** Starts a {@link ControlledReceiver}, which also echoes challenges. */
+export const startReceiver = async (): Promise<
+  { readonly at: ControlledReceiver; readonly uri: string }
+> => {
+  const at = new ControlledReceiver()
+  const origin = await receiver((received, response) => {
+    if (!echoes(received, response)) at.take(response)
+  })
+  return { at, uri: `${origin}/inbox` }
+}
+
 /** Answers a HEAD as a message that takes receipts; returns false for other requests. */
 export const takesReceipts = ({ method }: Received, response: ServerResponse): boolean => {
   if (method !== "HEAD") return false

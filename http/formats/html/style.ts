@@ -67,7 +67,7 @@ nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
 .icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
 stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
-@media(max-width:52rem){.icon{display:none}}@media(hover:none){.keys{display:none}}
+@media(max-width:52rem){.icon{display:none}}@media(hover:none){button.keys{display:none}}
 footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem;padding-bottom:1rem}
 `
 
@@ -123,7 +123,7 @@ dialog{max-width:min(26rem,100% - 2rem);padding:.25rem 1.25rem .5rem;border-radi
 border:1px solid var(--edge);background:var(--paper);color:var(--ink)}
 dialog::backdrop{background:#0008}
 dialog h2{margin:.75rem 0}
-.keys{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.25rem}.keys dt{margin:0}
+dl.keys{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.25rem}.keys dt{margin:0}
 kbd{font:.9rem/1.5 ui-monospace,Menlo,monospace;border:1px solid var(--edge);border-radius:.3rem;
 padding:.05rem .4rem;color:var(--ink);white-space:nowrap}
 @media(max-width:30rem){.steps>li{padding-left:0}.steps>li::before{top:0}
@@ -144,7 +144,7 @@ td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
 .figures th,.figures td{white-space:nowrap}
 .figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
 td .quiet{display:block;line-height:1.45}
-@media(max-width:30rem){td time{white-space:normal}
+@media(max-width:30rem){td time{white-space:normal;overflow-wrap:normal}
 .stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}
 .tag{border:1px solid var(--line);border-radius:.3rem;padding:0 .35rem}

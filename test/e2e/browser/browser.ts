@@ -5,9 +5,12 @@
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium,
+  type Page } from "playwright-core"
 import { expect } from "vitest"
-import { adminToken } from "../process.ts"
+import { adminToken, eventually } from "../process.ts"
+
+const updatedWithinMs = 120_000
 
 const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 const screenshots = fileURLToPath(new URL("../../../test-results/", import.meta.url))
@@ -70,10 +73,10 @@ export interface Person {
 const capturesMax = 5
 
 /** Saves a screenshot. Chromium has none when its compositor has not yet drawn the page. */
-const capture = async (page: Page, path: string): Promise<void> => {
+const capture = async (page: Page, path: string, fullPage = true): Promise<void> => {
   for (let attempt = 1;; attempt++) {
     try {
-      await page.screenshot({ path, fullPage: true })
+      await page.screenshot({ path, fullPage })
       return
     } catch (error) {
       const isUndrawn = String(error).includes("Unable to capture screenshot")
@@ -107,8 +110,11 @@ export class Tab {
     return this
   }
 
-  /** Expects that the page fits the width and has no errors; saves a screenshot. */
-  async inspect(name: string): Promise<void> {
+  /**
+   * Expects that the page fits the width and has no errors; saves a screenshot, of the whole page
+   * or of the screen.
+   */
+  async inspect(name: string, isWhole = true): Promise<void> {
     const { page } = this
     // A page without its stylesheet, which is still loading, may have any width.
     await page.waitForLoadState("load")
@@ -123,7 +129,7 @@ export class Tab {
     )
     expect(hidden, `${name} has a table of which a part is out of sight`).toEqual([])
     mkdirSync(screenshots, { recursive: true })
-    await capture(page, `${screenshots}${name}.png`)
+    await capture(page, `${screenshots}${name}.png`, isWhole)
     expect(this.faults, `${name} has errors`).toEqual([])
   }
 
@@ -135,6 +141,17 @@ export class Tab {
   /** When the open page first showed something, in ms after its request. */
   async firstContentfulPaintMs(): Promise<number> {
     return Number(await this.page.evaluate(firstPaint))
+  }
+
+  /** Waits for a text on the page: a script updates it, else the user loads the page again. */
+  async appears(text: string, isScripted: boolean): Promise<void> {
+    const found = this.page.locator("main").getByText(text).first()
+    if (isScripted) return found.waitFor()
+    await eventually(updatedWithinMs, text, async () => {
+      if (await found.count() > 0) return true
+      await this.page.reload()
+      return undefined
+    }, 100)
   }
 
   async heading(): Promise<string> {
@@ -161,13 +178,19 @@ export const signIn = async ({ page }: Tab, base: string, token = adminToken): P
   await page.getByRole("main").getByRole("button", { name: "Sign in" }).click()
 }
 
-export const openTab = async (browser: Browser, person: Person = {}): Promise<Tab> => {
+/** Opens a tab of a new context; `more` are further options of that. */
+export const openTab = async (
+  browser: Browser,
+  person: Person = {},
+  more: BrowserContextOptions = {}
+): Promise<Tab> => {
   const { admin = false, at = "phone", scheme = "light", script = true } = person
   const context = await browser.newContext({
     viewport: widths[at],
     colorScheme: scheme,
     javaScriptEnabled: script,
-    ...admin ? { extraHTTPHeaders: adminHeaders } : {}
+    ...admin ? { extraHTTPHeaders: adminHeaders } : {},
+    ...more
   })
   context.setDefaultTimeout(10_000)
   return new Tab(context, await context.newPage())

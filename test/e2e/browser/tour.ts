@@ -104,21 +104,31 @@ const configure = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<voi
   expect(await tab.heading()).toContain("ACME")
 }
 
+interface TourOptions {
+  readonly callback: string
+  readonly isLive: boolean
+  /** Called at the end of each step. */
+  readonly onStep?: (name: string) => Promise<void>
+}
+
 /** All steps; a page without live updates is loaded again. */
 export const takeTour = async (
   tab: Tab,
   base: string,
   mailbox: string,
-  options: { readonly callback: string; readonly isLive: boolean }
+  { callback, isLive, onStep = async () => {} }: TourOptions
 ): Promise<void> => {
   await tab.page.goto(base)
-  const keys = new Keyboard(tab.page)
-  await keys.to("Skip to the content")
-  await tab.page.keyboard.press("Enter")
-  await tab.page.locator("#main:focus").waitFor()
+  await onStep("home")
+  const keys = await new Keyboard(tab.page).skip()
   await openAndFill(tab, keys, mailbox)
-  await sendAndGather(tab, keys, mailbox, options.isLive)
-  await register(tab, keys, mailbox, options.callback)
+  await onStep("filled")
+  await sendAndGather(tab, keys, mailbox, isLive)
+  await onStep("gathered")
+  await register(tab, keys, mailbox, callback)
+  await onStep("registered")
   await cross(tab, keys, mailbox)
+  await onStep("crossed")
   await configure(tab, keys, mailbox)
+  await onStep("asked")
 }

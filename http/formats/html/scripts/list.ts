@@ -219,7 +219,17 @@ const keyboard = `
   dialog.setAttribute("aria-labelledby", "keys-title")
   list.after(dialog)
   close.addEventListener("click", () => dialog.close())
+  // The path of the notification that has the focus before the dialog.
+  let pathBefore
+  // A browser returns the focus, unless /live.js has replaced the row meanwhile.
+  dialog.addEventListener("close", () => {
+    if (document.activeElement !== document.body && document.activeElement !== null) return
+    const row = rows().find((one) => pathOf(one) === pathBefore)
+    if (row !== undefined) linkOf(row).focus()
+  })
   const showKeys = () => {
+    const row = focusedRow()
+    pathBefore = row === null ? undefined : pathOf(row)
     dialog.showModal()
     close.focus()
   }

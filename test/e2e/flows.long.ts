@@ -1,0 +1,160 @@
+/**
+ * Every flow of the pages by keyboard alone, at three widths, light and dark, with a script and
+ * without. Screenshots of each step are kept in `test-results/flows`.
+ */
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { launchBrowser, openTab } from "./browser/browser.ts"
+import { createSamplePages } from "./browser/sample-pages.ts"
+import { takeTour } from "./browser/tour.ts"
+import { asAdmin, basic, childOf, expectStatus, parseXml, postXml } from "./client.ts"
+import { outgoingFlow, registrationFlow } from "./flows/delivery-flows.ts"
+import { docsFlow, errorFlow, themeFlow } from "./flows/documentation-flows.ts"
+import { cabinetFlow, contentFlow, mailboxFlow } from "./flows/mailbox-flows.ts"
+import { accountFlow, administrationFlow, clusterFlow,
+  signInFlow } from "./flows/operation-flows.ts"
+import { bridgeFlow, queryFlow, tableFlow } from "./flows/row-flows.ts"
+import { type Actor, type Look, lookName, Walk } from "./flows/walk.ts"
+import { cleanUp, type Service, start } from "./process.ts"
+import { closeReceivers, echoes, receiver } from "./receivers.ts"
+
+/** A page may be busy for long; this only ends what hangs. */
+const hangMs = 120_000
+
+/** For all flows of one look. */
+const lookHangsMs = 3_600_000
+
+let service: Service
+let browser: Browser
+let base: string
+
+const looks: ReadonlyArray<Look> = [390, 768, 1_280].flatMap((width) =>
+  (["light", "dark"] as const).flatMap((theme) =>
+    [true, false].map((isScripted) => ({ width, theme, isScripted }))
+  )
+)
+
+const tourFlow = async (walk: Walk): Promise<void> => {
+  const origin = await receiver((received, response) => {
+    if (!echoes(received, response)) response.writeHead(204).end()
+  })
+  await takeTour(walk.tab, base, walk.named("toured"), {
+    callback: `${origin}/hook`,
+    isLive: walk.isScripted,
+    onStep: (name) => walk.step(name)
+  })
+}
+
+interface Flow {
+  readonly take: (walk: Walk) => Promise<void>
+  /** It begins without a session. */
+  readonly isSignedOut?: boolean
+}
+
+const flows: Readonly<Record<string, Flow>> = {
+  "sign-in": { take: signInFlow, isSignedOut: true },
+  tour: { take: tourFlow },
+  mailbox: { take: mailboxFlow },
+  cabinet: { take: cabinetFlow },
+  content: { take: contentFlow },
+  outgoing: { take: outgoingFlow },
+  registration: { take: registrationFlow },
+  bridge: { take: bridgeFlow },
+  query: { take: queryFlow },
+  tables: { take: tableFlow },
+  account: { take: accountFlow },
+  administration: { take: administrationFlow },
+  cluster: { take: clusterFlow },
+  docs: { take: docsFlow },
+  theme: { take: themeFlow },
+  error: { take: errorFlow }
+}
+
+beforeAll(async () => {
+  const launching = launchBrowser()
+  const retries = Array.from({ length: 30 }, () => "4s").join(",")
+  const env = { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: `0s,${retries}` }
+  service = await start({ env })
+  base = `http://localhost:${service.port}`
+  await createSamplePages(base)
+  browser = await launching
+})
+
+afterAll(async () => {
+  await browser?.close()
+  closeReceivers()
+  cleanUp()
+})
+
+const roles = ["admin", "quotes", "customers"]
+
+const createActor = async (account: string): Promise<Actor> => {
+  const document = `<account><name>${account}</name>${
+    roles.map((role) => `<role>${role}</role>`).join("")
+  }</account>`
+  const { text } = expectStatus(await postXml(base, "/accounts", document, asAdmin), 201)
+  const token = childOf(parseXml(text), "token").text
+  return { account, token, authorization: basic(account, token) }
+}
+
+type State = Awaited<ReturnType<ReturnType<Walk["tab"]["page"]["context"]>["storageState"]>>
+
+const openWalk = async (look: Look, flow: string, actor: Actor, state?: State): Promise<Walk> => {
+  const tab = await openTab(browser, { script: look.isScripted, scheme: look.theme }, {
+    viewport: { width: look.width, height: look.width < 500 ? 844 : 900 },
+    reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"],
+    ...state === undefined ? {} : { storageState: state }
+  })
+  tab.page.setDefaultTimeout(hangMs)
+  return new Walk(tab, { base, look, flow, actor })
+}
+
+/** Signs in by the form, for all flows of a look. */
+const signedInState = async (look: Look, actor: Actor): Promise<State> => {
+  const walk = await openWalk(look, "state", actor)
+  await walk.begin("/sign-in")
+  await walk.fill("Account", actor.account)
+  await walk.fill("Token", actor.token)
+  await walk.enter("Sign in")
+  const state = await walk.tab.page.context().storageState()
+  await walk.tab.close()
+  return state
+}
+
+/** Takes a flow; returns its fault, if any. */
+const faultOf = async (
+  name: string,
+  { isSignedOut = false, take }: Flow,
+  look: Look,
+  [actor, guest, state]: readonly [Actor, Actor, State]
+): Promise<ReadonlyArray<string>> => {
+  const walk = isSignedOut
+    ? await openWalk(look, name, guest)
+    : await openWalk(look, name, actor, state)
+  try {
+    await take(walk)
+    await walk.tab.close()
+    return []
+  } catch (error) {
+    await walk.tab.save(`flows/${lookName(look)}/${name}-failed`)
+    const url = walk.tab.page.url()
+    await walk.tab.page.context().close()
+    return [`${name} at ${url}: ${error instanceof Error ? error.stack : String(error)}`]
+  }
+}
+
+it.concurrent.each(looks.map((look) => [lookName(look), look] as const))(
+  "every flow is taken by keyboard alone (%s)",
+  async (name, look) => {
+    const actor = await createActor(`user-${name}`)
+    const guest = await createActor(`guest-${name}`)
+    const state = await signedInState(look, actor)
+    const faults: Array<string> = []
+    for (const [flow, one] of Object.entries(flows)) {
+      faults.push(...await faultOf(flow, one, look, [actor, guest, state]))
+    }
+    expect(faults).toEqual([])
+  },
+  lookHangsMs
+)

@@ -1,0 +1,183 @@
+/** Mailboxes and cabinets: opening, depositing, reading, searching, removing. */
+import { expect } from "vitest"
+import type { Walk } from "./walk.ts"
+
+const deposit = async (walk: Walk, about: string): Promise<void> => {
+  await walk.fill("What it is about", about)
+  await walk.fill("The message itself", `All there is to say of ${about}.`)
+  await walk.enter("Deposit")
+  expect(await walk.tab.heading()).toBe("Deposited")
+}
+
+/** Opens a mailbox whose form is refused once; goes to its page. */
+const open = async (walk: Walk, name: string, title: string): Promise<void> => {
+  walk.tab.expects(422)
+  await walk.step("collection", "Your mailboxes")
+  await walk.fill("Name", name)
+  await walk.fill("Title", title)
+  await walk.choose("Who may deposit", "anybody with an account")
+  await walk.fill("Kept after retrieval for", "soon")
+  await walk.fill("Webhooks", "Build {/title}")
+  await walk.enter("Open")
+  await walk.step("refused")
+  // The field with the fault has the focus.
+  await walk.tab.page.locator("[name=retention]:focus").waitFor()
+  await (await walk.keys.types("P1D")).enter()
+  await walk.step("opened", title)
+  await walk.keys.skip()
+  await walk.enter("read it")
+  await walk.step("empty", title)
+  for (const setting of ["anybody", "P1D", "Build {/title}"]) {
+    if (setting !== "anybody") await walk.shows(setting)
+  }
+}
+
+/** The keys of the list, of a page with a script. */
+const useKeys = async (walk: Walk): Promise<void> => {
+  const { page } = walk.tab
+  await walk.keys.press("j", "j")
+  expect(await walk.keys.focusedName()).toBe("the second")
+  await walk.keys.press("r")
+  await page.getByText("Marked as read.").waitFor()
+  await walk.step("key-read")
+  await walk.keys.press("r")
+  await page.getByText("Marked as unread.").waitFor()
+  await walk.keys.press("?")
+  await page.locator("#keys").waitFor()
+  await walk.step("keys")
+  await walk.keys.press("Escape")
+  // The page may have changed meanwhile: its script then finds the notification again.
+  await expect.poll(() => walk.keys.focusedName()).toBe("the second")
+  await walk.keys.press("/")
+  expect(await walk.keys.focusedName()).toBe("Search in this mailbox")
+}
+
+/** Removes from the list: with a script it can be undone. */
+const remove = async (walk: Walk): Promise<void> => {
+  if (walk.isScripted) {
+    await walk.press("Remove the third")
+    await walk.shows("Removed.")
+    await walk.lists(2)
+    await walk.step("removed")
+    await (await walk.keys.back("Undo")).press("Enter")
+    await walk.shows("It is back.")
+    expect(await walk.keys.focusedName()).toBe("the third")
+    await walk.step("undone")
+    await walk.lists(3)
+    await (await walk.keys.to("Remove the third")).press("Space")
+    await walk.shows("Removed.")
+    await walk.tab.page.getByText("Removed.").waitFor({ state: "detached" })
+  } else {
+    await walk.enter("Remove the third")
+  }
+  await walk.lists(2)
+  await walk.step("removed-for-good")
+}
+
+const readOne = async (walk: Walk, title: string): Promise<void> => {
+  await walk.enter("the second")
+  await walk.step("notification", "the second")
+  await walk.shows("All there is to say of the second.")
+  await walk.press("All fields")
+  await walk.shows("description")
+  await walk.step("fields")
+  await walk.enter("Mark as unread the second")
+  await walk.step("unread")
+  if (await walk.tab.heading() !== title) await walk.enter("The mailbox")
+  await walk.enter("the first")
+  walk.tab.expects(410)
+  await walk.enter("Remove")
+  await walk.lists(1)
+  await walk.step("removed-on-its-page", title)
+}
+
+const replaceSecrets = async (walk: Walk): Promise<void> => {
+  await walk.enter("Replace both")
+  await walk.step("secrets", "The mailbox's new secrets")
+  if (!walk.isScripted) return
+  await walk.press("Copy the password")
+  await walk.shows("Copied.")
+  await walk.step("copied")
+}
+
+export const mailboxFlow = async (walk: Walk): Promise<void> => {
+  const name = walk.named("post")
+  const title = `The post of ${name}`
+  await walk.begin("/mailboxes")
+  await open(walk, name, title)
+  for (const about of ["the first", "the second", "the third"]) {
+    await deposit(walk, about)
+    if (about === "the first") await walk.step("deposited")
+    await walk.enter("Back to the mailbox")
+  }
+  await walk.lists(3)
+  await walk.step("list", title)
+  if (walk.isScripted) await useKeys(walk)
+  else await walk.keys.to("Search in this mailbox")
+  await (await walk.keys.types("second")).enter()
+  await walk.lists(1)
+  await walk.step("found")
+  await walk.keys.skip()
+  await (await walk.keys.to("Search in this mailbox")).types("nothing of the kind")
+  await walk.enter("Search")
+  await walk.step("nothing-found")
+  await walk.enter("all")
+  await walk.lists(3)
+  await remove(walk)
+  await walk.keys.skip()
+  await readOne(walk, title)
+  await walk.enter("● unread")
+  await walk.lists(1)
+  await walk.step("unread-only")
+  await walk.enter("Mark all as read in this mailbox")
+  await walk.step("all-read")
+  await replaceSecrets(walk)
+}
+
+export const cabinetFlow = async (walk: Walk): Promise<void> => {
+  const first = await walk.mailbox("first", "about keys")
+  const second = await walk.mailbox("second", "about locks")
+  await walk.begin("/")
+  await walk.header("Cabinets")
+  await walk.step("collection", "Your cabinets")
+  await walk.fill("Title", "Keys & locks")
+  await walk.fill("Mailboxes", `${first}\n${second}`)
+  await walk.enter("Create")
+  await walk.step("created", "Keys & locks")
+  await walk.enter("The notifications in it")
+  await walk.lists(2)
+  await walk.step("read")
+  await walk.fill("Only notifications with this text", "keys")
+  await walk.enter("Change")
+  if (await walk.tab.page.locator(".entries > li").count() === 0) {
+    await walk.enter("The notifications in it")
+  }
+  await walk.lists(1)
+  await walk.step("changed")
+  await walk.enter("about keys")
+  await walk.step("notification")
+  await walk.header("Cabinets")
+  await walk.enter("Keys & locks")
+  // The open page may notice the removal before the browser leaves it.
+  walk.tab.expects(410)
+  await walk.enter("Remove")
+  await walk.step("removed", "Your cabinets")
+}
+
+export const contentFlow = async (walk: Walk): Promise<void> => {
+  const address = await walk.mailbox("published", "a text that is published")
+  await walk.begin(new URL(address).pathname)
+  await deposit(walk, "published by the form")
+  await walk.header("Content")
+  await walk.step("everybodys", "Content")
+  await walk.enter("everybody's, oldest first")
+  await walk.step("oldest-first")
+  await walk.enter("of clients without an account")
+  await walk.step("without-account")
+  await walk.header(walk.actor.account)
+  await walk.step("account", `Account ${walk.actor.account}`)
+  await walk.enter(/ of .*iB$/)
+  await walk.step("own", `Content of ${walk.actor.account}`)
+  await walk.enter(/^Delete the content/)
+  await walk.step("deleted")
+}

@@ -1,0 +1,131 @@
+/** A way through the pages by keyboard alone, with a screenshot of each step. */
+import { expect } from "vitest"
+import type { Tab } from "../browser/browser.ts"
+import { Keyboard } from "../browser/keyboard.ts"
+import { expectStatus, postXml, send } from "../client.ts"
+
+/** How the pages are looked at. */
+export interface Look {
+  readonly width: number
+  readonly theme: "light" | "dark"
+  readonly isScripted: boolean
+}
+
+export const lookName = ({ isScripted, theme, width }: Look): string =>
+  `${width}-${theme}-${isScripted ? "script" : "plain"}`
+
+/** The account that a look acts as. */
+export interface Actor {
+  readonly account: string
+  readonly token: string
+  readonly authorization: string
+}
+
+interface Place {
+  readonly base: string
+  readonly look: Look
+  readonly flow: string
+  readonly actor: Actor
+}
+
+export class Walk {
+  readonly tab: Tab
+  readonly keys: Keyboard
+  readonly base: string
+  readonly look: Look
+  readonly actor: Actor
+  private readonly flow: string
+  private count = 0
+
+  constructor(tab: Tab, { actor, base, flow, look }: Place) {
+    this.tab = tab
+    this.keys = new Keyboard(tab.page)
+    this.base = base
+    this.look = look
+    this.flow = flow
+    this.actor = actor
+  }
+
+  get isScripted(): boolean {
+    return this.look.isScripted
+  }
+
+  /** A name that no other look has. */
+  named(what: string): string {
+    return `${what}-${lookName(this.look)}`
+  }
+
+  /** Opens the address that a flow begins with. */
+  async begin(path: string): Promise<void> {
+    await this.tab.page.goto(this.base + path)
+    await this.keys.skip()
+  }
+
+  /** Checks the page and saves its picture. */
+  async step(name: string, heading?: string): Promise<void> {
+    if (heading !== undefined) expect(await this.tab.heading()).toBe(heading)
+    this.count += 1
+    const at = String(this.count).padStart(2, "0")
+    const path = `flows/${lookName(this.look)}/${this.flow}-${at}-${name}`
+    // Pages of the documentation are long; `page-measures.long.ts` has pictures of the whole.
+    await this.tab.inspect(path, this.flow !== "docs")
+  }
+
+  /** Goes to a control and presses Enter, which opens the next page; continues in its content. */
+  async enter(name: string | RegExp): Promise<void> {
+    await (await this.keys.to(name)).enter()
+    await this.keys.skip()
+  }
+
+  /** Goes to a control and presses a key that changes the page itself. */
+  async press(name: string | RegExp, key = "Enter"): Promise<void> {
+    await (await this.keys.to(name)).press(key)
+  }
+
+  /** Follows a link of the header or of the navigation in it, which is before the content. */
+  async header(name: string): Promise<void> {
+    await (await this.keys.back(name)).enter()
+    await this.keys.skip()
+  }
+
+  async fill(name: string, text: string): Promise<void> {
+    await (await this.keys.toField(name)).types(text)
+  }
+
+  async choose(name: string, option: string): Promise<void> {
+    await (await this.keys.toField(name)).chooses(option)
+  }
+
+  /** Waits for a text in the content; without a script the user loads the page again. */
+  async appears(text: string): Promise<void> {
+    await this.tab.appears(text, this.isScripted)
+    await this.keys.skip()
+  }
+
+  /** Expects that the content has this text now. */
+  async shows(text: string): Promise<void> {
+    await this.tab.page.locator("main").getByText(text).first().waitFor()
+  }
+
+  /** Expects so many entries of the page's list. */
+  async lists(count: number): Promise<void> {
+    await expect.poll(() => this.tab.page.locator(".entries > li:visible").count()).toBe(count)
+  }
+
+  private get credentials() {
+    return { authorization: this.actor.authorization }
+  }
+
+  /** Opens a mailbox of the actor by a program, with these texts; returns its address. */
+  async mailbox(what: string, ...texts: ReadonlyArray<string>): Promise<string> {
+    const name = this.named(what)
+    const document = `<mailbox><name>${name}</name></mailbox>`
+    expectStatus(await postXml(this.base, "/mailboxes", document, this.credentials), 201)
+    for (const body of texts) {
+      const headers = { ...this.credentials, "content-type": "text/plain" }
+      const path = `/mailboxes/${name}`
+      expectStatus(await send(this.base, path, { method: "POST", headers, body }), 202)
+    }
+    return `${this.base}/mailboxes/${name}`
+  }
+}
