@@ -92,7 +92,8 @@ ol.entries:not(:has(>li:not([hidden]))){border:0;box-shadow:none}
 .entries>li>.preview{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;
 overflow:hidden;font-size:.925rem;line-height:1.45;max-width:42rem}
 .entries>li>p:first-child{font-weight:600}
-.entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent)}
+.entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent);
+white-space:nowrap}
 .entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}
@@ -139,7 +140,7 @@ tbody th{font-weight:600}
 .num{text-align:right;white-space:nowrap}
 td.nowrap{white-space:nowrap}
 td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
-.rows th,.rows td{min-width:5rem}.rows thead th{overflow-wrap:break-word}
+.rows th,.rows td{min-width:5.75rem}.rows thead th{overflow-wrap:break-word}
 .rows .num{min-width:0}
 .figures th,.figures td{white-space:nowrap}
 .figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
@@ -223,7 +224,7 @@ fieldset.danger{background:transparent;border-style:dashed;box-shadow:none}
 p>small{display:block;margin-top:.25rem}
 details{margin:.75rem 0}
 summary{cursor:pointer;padding:.5rem 0;font-weight:600;width:fit-content}
-summary:hover{color:var(--accent)}
+summary:hover{color:var(--accent)}details[open]>summary{margin-bottom:.4rem}
 `
 
 /** The documentation: the list of all pages, colors of code, and those of pictures. */

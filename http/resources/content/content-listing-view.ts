@@ -58,10 +58,12 @@ const ownChoices: ReadonlyArray<readonly [query: string, name: string]> = [
   ["?order=oldest", "oldest first"]
 ]
 
-const page = (service: Service, { contents, isAdmin, usage }: ContentsPage): Html =>
+const page = (service: Service, { contents, href, isAdmin, usage }: ContentsPage): Html =>
   html`<p class="choices">${
     (isAdmin ? choices : ownChoices).map(([query, name]) =>
-      html`${link(`${contentsPath}${query}`, name)} `
+      absoluteUri(service, `${contentsPath}${query}`) === href
+        ? html`<b aria-current="page">${name}</b> `
+        : html`${link(`${contentsPath}${query}`, name)} `
     )
   }</p>
 ${

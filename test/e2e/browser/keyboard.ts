@@ -103,10 +103,16 @@ export class Keyboard {
     return this.go(false, name, () => true)
   }
 
-  /** Follows the link to the content, unless the focus is in it already. */
+  /** Follows the link to the content, unless the focus is in it already, or will be. */
   async skip(): Promise<this> {
-    const isInside = await this.page.evaluate("document.activeElement.closest('main') !== null")
-    if (isInside === true) return this
+    const focused = await this.page.evaluate(`document.activeElement.closest("main") !== null
+      ? "content"
+      : document.activeElement === document.body && document.querySelector("[autofocus]") !== null
+      ? "awaited"
+      : "elsewhere"`)
+    // A browser moves the focus when it first draws the page, which may be after its load.
+    if (focused === "awaited") await this.page.locator("[autofocus]:focus").waitFor()
+    if (focused !== "elsewhere") return this
     await (await this.to(skipName)).press("Enter")
     await this.page.locator("#main:focus").waitFor()
     return this

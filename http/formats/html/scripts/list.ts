@@ -223,7 +223,8 @@ const keyboard = `
   let pathBefore
   // A browser returns the focus, unless /live.js has replaced the row meanwhile.
   dialog.addEventListener("close", () => {
-    if (document.activeElement !== document.body && document.activeElement !== null) return
+    const focused = document.activeElement ?? document.body
+    if (focused !== document.body && !dialog.contains(focused)) return
     const row = rows().find((one) => pathOf(one) === pathBefore)
     if (row !== undefined) linkOf(row).focus()
   })
