@@ -67,7 +67,13 @@ nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
 .icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
 stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
-@media(max-width:52rem){.icon{display:none}}@media(hover:none){button.keys{display:none}}
+@media(max-width:52rem){header nav .icon{display:none}
+header nav ul{flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;margin:0 -1rem;
+padding:0 2.5rem 0 1rem;scroll-padding:0 3rem;
+mask-image:linear-gradient(90deg,transparent,#000 1rem,#000 calc(100% - 2.5rem),transparent)}
+header nav a{white-space:nowrap;outline-offset:-3px}
+header nav a[aria-current]{scroll-initial-target:nearest}}
+@media(hover:none){button.keys{display:none}}
 footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem;padding-bottom:1rem}
 `
 

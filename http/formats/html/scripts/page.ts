@@ -41,6 +41,14 @@ export const pageScript = `"use strict"
     label()
     place.append(button)
   }
+  // The sections are one row on a phone, and the link to the current one may be outside of it.
+  const revealSection = () => {
+    const link = document.querySelector("header nav [aria-current]")
+    if (link === null) return
+    const row = link.closest("ul")
+    const [outer, inner] = [row, link].map((node) => node.getBoundingClientRect())
+    row.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2
+  }
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" })
@@ -89,6 +97,7 @@ export const pageScript = `"use strict"
     if (isBegun) return
     isBegun = true
     addThemeButton()
+    revealSection()
     enhance(document)
     new MutationObserver((changes) => {
       for (const change of changes) {
