@@ -5,8 +5,9 @@ export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm
   renderForm } from "./forms.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
-export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, sizeText,
-  statusBadge, type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
+export { addressLink, badge, copyField, emptyState, type Heading, livePart, liveState, namedLink,
+  secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo, timeAt,
+  uriName } from "./parts.ts"
 export { chipsScript, chipsScriptPath, iconPath, listScript, listScriptPath, liveScript,
   liveScriptPath, notifyScript, notifyScriptPath, pageScript, searchScript, searchScriptPath,
   serviceWorker } from "./scripts/index.ts"

@@ -1,6 +1,6 @@
 /** Parts of many pages: times, badges, tables, live parts. */
 import { parseUrl } from "../../../actors/index.ts"
-import { attribute, type Html, html } from "./template.ts"
+import { attribute, type Html, html, isLinkable } from "./template.ts"
 
 /** A time of RFC 3339 in UTC; `/page.js` converts it to the reader's locale. */
 export const time = (text: string): Html => {
@@ -37,6 +37,32 @@ export const uriName = (uri: string): string => {
   const last = pathname.split("/").findLast((part) => part !== "")
   return last === undefined ? host : `${last} at ${host}`
 }
+
+/** Characters of a URI that a page shows; a line of a phone has about as many. */
+const shortUriCharsMax = 40
+
+/** Of these the end, which tells URIs of one service from each other. */
+const shortUriEndChars = 14
+
+/** The host and path of a URI, without the middle if they are long. */
+export const shortUri = (uri: string): string => {
+  const parsed = parseUrl(uri)
+  const { host = "", pathname = "", search = "" } = parsed ?? {}
+  const text = host === "" ? uri : host + (pathname === "/" ? "" : pathname) + search
+  return text.length <= shortUriCharsMax
+    ? text
+    : `${text.slice(0, shortUriCharsMax - shortUriEndChars - 1)}…${text.slice(-shortUriEndChars)}`
+}
+
+/** A link with a name or a short URI as its text; its title is the whole URI. */
+export const namedLink = (uri: string, name: string = shortUri(uri)): Html =>
+  isLinkable(uri)
+    ? html`<a href="${uri}" title="${uri}">${name}</a>`
+    : html`<span title="${uri}">${name}</span>`
+
+/** {@link namedLink}, with a button of `/page.js` that copies the whole URI. */
+export const addressLink = (uri: string, name: string = shortUri(uri)): Html =>
+  html`<span data-copy="address of ${name}" data-text="${uri}">${namedLink(uri, name)}</span>`
 
 /** A status; `text` begins with a sign, so that it does not depend on color. */
 export const badge = (kind: "good" | "wait" | "bad", text: string): Html =>

@@ -3,7 +3,7 @@
  */
 import type { CabinetView } from "../../../actors/cabinet/index.ts"
 import { badge, type Control, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, nothing, type PageLink, renderForm,
+  livePart, liveScriptPath, liveState, namedLink, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, writeElement,
@@ -88,7 +88,7 @@ const entriesOf = (page: MergedPage): Html => {
 
 const cabinetPage = (page: MergedPage): Html => {
   const mailboxes = page.mailboxes.map(({ isDiscarded, isReadable, mailbox }) =>
-    html`<li>${link(mailbox.href)}${
+    html`<li>${namedLink(mailbox.href, mailbox.name)}${
       isReadable ? nothing : html` ${badge("bad", "✗ cannot be read")}`
     }${isDiscarded ? html` ${badge("wait", "earlier notifications removed")}` : nothing}</li>
 `

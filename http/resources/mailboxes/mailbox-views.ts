@@ -1,8 +1,8 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { attribute, badge, type Control, copyField, deleteForm, emptyState, type Html, html,
-  type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
+import { addressLink, attribute, badge, type Control, copyField, deleteForm, emptyState, type Html,
+  html, type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
   notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
   type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
@@ -400,7 +400,7 @@ export const depositedView = (mailbox: MailboxRef, href: string): ResourceView =
   title: "Deposited",
   body: () =>
     html`<p>The notification is deposited, and kept until it is retrieved.</p>
-<p class="quiet">${link(href)}</p>
+<p class="quiet">${addressLink(href)}</p>
 <p>${link(`/mailboxes/${mailbox.name}`, "Back to the mailbox")}, or ${
       link(`/?mailbox=${mailbox.name}#read`, "continue the tour")
     }</p>`,
@@ -493,9 +493,12 @@ const secretsPage = (
 ): Html =>
   html`${
     secretsOnce([
-      ["The mailbox, where others deposit", link(href)],
+      ["The mailbox, where others deposit", html`<span data-copy="address">${link(href)}</span>`],
       ["Password, to read it with any user name", copyField("password", password)],
-      ["Shared address, to read it without a password", link(sharedHref)]
+      [
+        "Shared address, to read it without a password",
+        html`<span data-copy="shared address">${link(sharedHref)}</span>`
+      ]
     ])
   }<p>Next: ${link(`/mailboxes/${name}`, "read it")}, or ${
     link(`/?mailbox=${name}#note`, "continue the tour")

@@ -52,7 +52,7 @@ const followUp = Effect.fnUntraced(function*(
   expectReply(reply, "FollowedUp")
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)
-  return viewAnswer(statusView(outgoing, view), {
+  return viewAnswer(statusView(service, outgoing, view), {
     status: 202,
     headers: [statusField(view), ...readerHeaders]
   })

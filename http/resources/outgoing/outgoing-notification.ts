@@ -18,8 +18,9 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
-import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef, outgoingRefOf, retryMessage } from "./outgoing-access.ts"
+import { describeAs, describeOutgoing, descriptionOf, headingFor, mailboxPath,
+  outgoingNotificationOf, type OutgoingNotificationRef, outgoingRefOf,
+  retryMessage } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -96,18 +97,21 @@ export const getOutgoing = defineHandler(function*(service, call) {
   const isPolling = method === "GET" && headers.has("if-none-match")
   const waitSeconds = isPolling ? preferredWaitSeconds(call) : undefined
   const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
-  const read = Effect.map(describeOutgoing(service, outgoing), (view) =>
-    renderView(
+  const read = Effect.gen(function*() {
+    const view = yield* describeOutgoing(service, outgoing)
+    const about = yield* headingFor(service, call, outgoing, view)
+    return renderView(
       {
         _tag: "View",
         status: 200,
-        view: statusView(outgoing, view),
+        view: statusView(service, outgoing, view, about),
         offered,
         headers: [statusField(view), ...readerHeaders, ...applied]
       },
       call,
       service.settings.baseUrl
-    ))
+    )
+  })
   if (waitSeconds === undefined) return yield* read
   const isNew = ({ status }: PlainAnswer) => status !== 304
   const watched = watchedBy(service, call, outgoing)
@@ -200,7 +204,7 @@ export const postRetry = defineHandler(function*(service, call) {
   }
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)
-  return viewAnswer(statusView(outgoing, view), {
+  return viewAnswer(statusView(service, outgoing, view), {
     status: 202,
     headers: [statusField(view), ...readerHeaders]
   })
@@ -215,9 +219,10 @@ const removeNotification = Effect.fnUntraced(function*(
   const { outgoing, view } = yield* outgoingNotificationOf(service, call)
   const expected = yield* expectedVersion(
     call,
-    Effect.sync(() => ({
+    // The condition may name the entity tag of the page, which has the description.
+    Effect.map(descriptionOf(service, outgoing, view), (about) => ({
       version: view.version,
-      tags: entityTags(call, statusView(outgoing, view))
+      tags: entityTags(call, statusView(service, outgoing, view, about))
     }))
   )
   const caller = callerOf(outgoing.caller)

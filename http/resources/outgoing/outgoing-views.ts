@@ -2,15 +2,15 @@
 import type { NotificationStatus, NotificationView,
   RecipientState } from "../../../actors/notification/index.ts"
 import type { Pauses } from "../../../actors/outgoing-mailbox/index.ts"
-import { chipsScriptPath, deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
-  liveScriptPath, liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
-  timeAt } from "../../formats/html/index.ts"
+import { addressLink, attribute, chipsScriptPath, deleteForm, emptyState, type Html, html,
+  type HtmlForm, link, livePart, liveScriptPath, liveState, nothing, type PageLink, renderForm,
+  statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { notificationControls } from "../mailboxes/index.ts"
 import { attemptsHref, attemptsPath, mailboxPath, notificationPath, type OutgoingNotificationRef,
-  type OutgoingRef, recipientAnchor } from "./outgoing-access.ts"
+  type OutgoingRef, recipientAnchor, recipientName } from "./outgoing-access.ts"
 import { pausedNotice, pauseForms } from "./pause-views.ts"
 
 /** One notification of a listing. */
@@ -69,12 +69,15 @@ const details = (
 }
 
 const row = (
+  service: Service,
   recipient: RecipientState,
   at: number,
   heldAtMs: number | undefined,
   path: string
 ): Html =>
-  html`<tr><td>${link(recipient.to)}</td><td>${statusBadge(badges, recipient.status)}
+  html`<tr><td>${addressLink(recipient.to, recipientName(service, recipient.to))}</td><td>${
+    statusBadge(badges, recipient.status)
+  }
 <span class="quiet">${details(recipient, at, heldAtMs, path)}</span></td></tr>
 `
 
@@ -89,6 +92,7 @@ const followUpTimes = (
 
 /** The status of a notification and of each recipient; with a script it changes by itself. */
 const notificationPage = (
+  service: Service,
   { caller, path }: OutgoingNotificationRef,
   view: NotificationView
 ): Html => {
@@ -104,7 +108,7 @@ const notificationPage = (
 <table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">Status</th></tr></thead>
 <tbody id="recipients">
-${recipients.map((one, at) => row(one, at, held?.[at], path))}</tbody></table></div>
+${recipients.map((one, at) => row(service, one, at, held?.[at], path))}</tbody></table></div>
 `,
       path
     )
@@ -166,17 +170,16 @@ const others = (count: number): string =>
   count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
 
 const entry = (
+  service: Service,
   mailbox: OutgoingRef,
   { atMs, count, firstTo, id, status }: ListedOutgoing
 ): Html =>
-  html`<li><p>${statusBadge(badges, status)} <a href="${notificationPath(mailbox.account, id)}">${
-    timeAt(atMs)
-  }</a></p>
-${
+  html`<li><p><a href="${notificationPath(mailbox.account, id)}"${attribute("title", firstTo)}>${
     firstTo === undefined
-      ? nothing
-      : html`<p class="quiet">to ${link(firstTo)}${others(count - 1)}</p>`
-  }</li>
+      ? "A notification"
+      : `to ${recipientName(service, firstTo)}${others(count - 1)}`
+  }</a></p>
+<p class="quiet">${statusBadge(badges, status)} ${timeAt(atMs)}</p></li>
 `
 
 const filters = (mailbox: OutgoingRef, chosen: NotificationStatus | undefined): Html =>
@@ -233,6 +236,7 @@ export const retrySpanForm = (path: string): HtmlForm => ({
 
 /** The notifications, newest first. */
 const listingPage = (
+  service: Service,
   mailbox: OutgoingRef,
   pauses: Pauses | undefined,
   listed: ReadonlyArray<ListedOutgoing>,
@@ -243,7 +247,7 @@ ${
     livePart(
       "entries",
       listed.length > 0
-        ? html`<ol class="entries">${listed.map((one) => entry(mailbox, one))}</ol>`
+        ? html`<ol class="entries">${listed.map((one) => entry(service, mailbox, one))}</ol>`
         : emptyState(
           "There is nothing here.",
           filter === undefined
@@ -330,12 +334,14 @@ export const statusField = (
 
 /** A6. */
 export const statusView = (
+  service: Service,
   outgoing: OutgoingNotificationRef,
-  view: NotificationView
+  view: NotificationView,
+  about?: string
 ): ResourceView => ({
-  title: "An outgoing notification",
+  title: about ?? "An outgoing notification",
   tree: () => statusElement(outgoing, view),
-  body: () => notificationPage(outgoing, view),
+  body: () => notificationPage(service, outgoing, view),
   links: [
     { rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" },
     { rel: "related", href: attemptsHref(outgoing), title: "All attempts" }
@@ -371,7 +377,7 @@ export const listingView = (
           })
         )
       ),
-    body: () => listingPage(mailbox, pauses, listed, filter),
+    body: () => listingPage(service, mailbox, pauses, listed, filter),
     forms: () => listingForms(mailbox, pauses),
     links,
     scripts: [liveScriptPath, chipsScriptPath]

@@ -6,15 +6,15 @@
 import { Effect } from "effect"
 import { decodeRelayAttempt, type NotificationView, type RecipientState, type RelayAttempt,
   type RelayAttemptFollowUp } from "../../../actors/notification/index.ts"
-import { type Html, html, link, nothing } from "../../formats/html/index.ts"
+import { type Html, html, namedLink, nothing } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { defineHandler, type HandlerFailure, readerHeaders, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { attemptElement, attemptList, type AttemptTexts, shownAttempt } from "../attempts/index.ts"
-import { attemptsHref, outgoingNotificationOf, type OutgoingNotificationRef,
-  recipientAnchor } from "./outgoing-access.ts"
+import { attemptsHref, headingFor, outgoingNotificationOf, type OutgoingNotificationRef,
+  recipientAnchor, recipientName } from "./outgoing-access.ts"
 
 /** An attempt that is shown. */
 interface ShownRelayAttempt extends RelayAttempt {
@@ -164,12 +164,13 @@ const withoutExchange = (
   return undefined
 }
 
-const texts: AttemptTexts<ShownRelayAttempt> = {
-  label: ({ attempt, to }) => html`attempt ${attempt} at ${link(to)}`,
+const textsOf = (service: Service): AttemptTexts<ShownRelayAttempt> => ({
+  label: ({ attempt, to }) =>
+    html`attempt ${attempt} at ${namedLink(to, recipientName(service, to))}`,
   followUps: new Map(Object.entries(followUpTexts)),
   withoutExchange,
   anchor: ({ isLast, recipient }) => isLast ? recipientAnchor(recipient) : undefined
-}
+})
 
 const droppedNote = (dropped: number): Html =>
   dropped === 0
@@ -178,10 +179,12 @@ const droppedNote = (dropped: number): Html =>
 
 /** The attempts of an outgoing notification, the newest first. */
 export const relayAttemptsView = (
+  service: Service,
   outgoing: OutgoingNotificationRef,
-  { attempts, dropped }: RelayAttempts
+  { attempts, dropped }: RelayAttempts,
+  about: string | undefined
 ): ResourceView => ({
-  title: "Attempts of an outgoing notification",
+  title: about === undefined ? "Attempts of an outgoing notification" : `Attempts: ${about}`,
   tree: () =>
     element(
       "attempts",
@@ -191,7 +194,7 @@ export const relayAttemptsView = (
   body: () =>
     html`<p>What the service sent last to the recipients, and what they answered; the newest first.
 Of attempts that have failed the headers and the start of the answer are kept.</p>
-${attemptList(attempts, texts)}${droppedNote(dropped)}`,
+${attemptList(attempts, textsOf(service))}${droppedNote(dropped)}`,
   links: [{ rel: "up", href: outgoing.href, title: "The outgoing notification" }]
 })
 
@@ -202,7 +205,7 @@ export const getRelayAttempts = defineHandler(function*(service, call) {
   const seesPrivateAnswers = caller.name === view.account && caller.roles.includes("admin")
   const kept = yield* readKept(service, outgoing, view)
   const shown = kept.map((attempt) => shownAttempt(attempt, seesPrivateAnswers))
-  return viewAnswer(relayAttemptsView(outgoing, relayAttemptsOf(view, shown)), {
-    headers: readerHeaders
-  })
+  const about = yield* headingFor(service, call, outgoing, view)
+  const all = relayAttemptsOf(view, shown)
+  return viewAnswer(relayAttemptsView(service, outgoing, all, about), { headers: readerHeaders })
 })

@@ -186,7 +186,7 @@ export const postOutgoing = defineHandler(function*(service, call) {
     to: to.value
   }))
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
-  return viewAnswer(statusView(outgoing, view), {
+  return viewAnswer(statusView(service, outgoing, view), {
     status: 202,
     headers: [["Location", outgoing.href], statusField(view), ...readerHeaders]
   })

@@ -1,9 +1,10 @@
 /** The documents and pages of push registrations; the pages work without a script. */
 import type { RegistrationAttempt, RegistrationStatus, RegistrationView,
   TestEventStatus } from "../../../actors/registration/index.ts"
-import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
-  secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
+import { addressLink, type Control, copyField, deleteForm, emptyState, type Html, html,
+  type HtmlForm, link, livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink,
+  renderForm, secretsOnce, shortUri, statusBadge, type StatusBadges,
+  timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement,
   printable } from "../../formats/xml/index.ts"
@@ -59,7 +60,7 @@ const topicOf = (
 const entry = (mailbox: MailboxRef, { registration, view }: DescribedRegistration): Html =>
   html`<li><p>${
     statusBadge(badges, view.status)
-  } <a href="${registration.path}">${view.callback}</a></p>
+  } <a href="${registration.path}" title="${view.callback}">${shortUri(view.callback)}</a></p>
 <p class="quiet">${[view.form, topicOf(mailbox, view) ?? []].flat().join(" · ")}${
     view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`
   }${view.problem === undefined ? nothing : html` · ${view.problem}`}</p></li>
@@ -106,15 +107,17 @@ const formTexts: { readonly [F in RegistrationView["form"]]: string } = {
 
 const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
   html`<p>${statusBadge(badges, view.status)} <span class="quiet">${meaningOf(view)}</span></p>
-<dl class="facts">${row("Callback", view.callback)}${row("Form", formTexts[view.form])}${
-    row("Topic", topicOf(mailbox, view))
-  }${row("Account", view.account)}${timeRow("Created", view.createdAtMs)}${
-    timeRow("Lease until", view.leaseUntilMs)
-  }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
-    timeRow("Last attempt", view.lastAtMs)
-  }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
-    row("Problem", view.problem)
-  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}${testFacts(view)}</dl>
+<dl class="facts">${row("Callback", addressLink(view.callback))}${
+    row("Form", formTexts[view.form])
+  }${row("Topic", topicOf(mailbox, view))}${row("Account", view.account)}${
+    timeRow("Created", view.createdAtMs)
+  }${timeRow("Lease until", view.leaseUntilMs)}${row("Acknowledged up to", view.cursor)}${
+    row("Attempts", view.attempts)
+  }${timeRow("Last attempt", view.lastAtMs)}${timeRow("Next attempt", view.nextAtMs)}${
+    row("Status code", view.code)
+  }${row("Problem", view.problem)}${
+    timeRow("The old secret also signs until", view.rotatedUntilMs)
+  }${testFacts(view)}</dl>
 `
 
 const testTexts: { readonly [S in TestEventStatus]: string } = {

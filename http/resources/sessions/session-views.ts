@@ -4,8 +4,8 @@
 import type { ListedResource } from "../../newest-first-index.ts"
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView } from "../../../actors/session/index.ts"
-import { type Control, emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink,
-  renderForm, renderPage, statusBadge, type StatusBadges, table,
+import { type Control, emptyState, type Html, html, type HtmlForm, link, namedLink, nothing,
+  type PageLink, renderForm, renderPage, statusBadge, type StatusBadges, table,
   timeAt } from "../../formats/html/index.ts"
 import { contentTypeOf, type MediaType, negotiate, pageCaching, pageReaderOf, type ResourceView,
   standardTypes } from "../../formats/index.ts"
@@ -155,7 +155,7 @@ export const answerView = (
       : element("answer", { href }),
     body: () =>
       html`${
-        href === undefined ? quoted(text) : html`<p>The answer is what ${link(href)} said.</p>
+        href === undefined ? quoted(text) : html`<p>The answer is what ${namedLink(href)} said.</p>
 `
       }${
         readOnly ? nothing : renderForm({

@@ -48,7 +48,7 @@ const sendAndGather = async (
   await keys.types("the post")
   await (await keys.to("The message itself")).types("It is sent.")
   await (await keys.to("Send")).enter()
-  expect(await tab.heading()).toBe("An outgoing notification")
+  expect(await tab.heading()).toBe("the post")
   const sent = tab.page.getByText("✓ sent")
   if (isLive) await sent.waitFor()
   else while (await sent.count() === 0) await tab.page.reload()

@@ -81,7 +81,7 @@ export const pageScript = `"use strict"
     const result = document.createElement("span")
     result.setAttribute("role", "status")
     button.addEventListener("click", () => {
-      navigator.clipboard.writeText(node.textContent).then(
+      navigator.clipboard.writeText(node.dataset.text ?? node.textContent).then(
         () => { result.textContent = " Copied." },
         () => { result.textContent = " It could not be copied." }
       )

@@ -1,0 +1,77 @@
+/** How the pages of sent notifications name them and their recipients. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { admin, outgoing, type OutgoingHarness, type Receiver, startOutgoing,
+  startReceiver } from "./outgoing-harness.ts"
+
+let service: OutgoingHarness
+let receiver: Receiver
+let basic = ""
+let href = ""
+let own = ""
+let long = ""
+
+const about = "The <gas> meter"
+
+beforeAll(async () => {
+  service = await startOutgoing()
+  receiver = await startReceiver()
+  basic = await service.account("sender")
+  const body = "<mailbox><name>hall</name></mailbox>"
+  expect((await service.send("POST", "/mailboxes", { basic: admin, body })).status).toBe(201)
+  own = `${service.base}/mailboxes/hall`
+  long = `${receiver.base}/410/${"a-long-path/".repeat(8)}`
+  const document = outgoing([own, long], "The &lt;gas&gt; meter")
+  href = (await service.post(basic, [], { body: document })).header("location")
+  await service.until(href, basic, "failed")
+})
+afterAll(async () => {
+  await receiver.close()
+  await service.close()
+})
+
+const read = (path: string, accept = "text/html") => service.send("GET", path, { basic, accept })
+const escaped = about.replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+
+/** The texts of the page, without markup and attributes. */
+const textsOf = (page: string) => page.replaceAll(/<[^>]*>/g, "\n")
+
+describe("the page of a sent notification and that of its attempts", () => {
+  it.each(["", "/attempts"])("%s have its description as their heading", async (path) => {
+    const { text } = await read(href + path)
+    expect(/<h1>(?:Attempts: )?(.*)<\/h1>/.exec(text)?.[1]).toBe(escaped)
+  })
+
+  it.each(["", "/attempts"])("%s name recipients, and show no long URI", async (path) => {
+    const { text } = await read(href + path)
+    expect(text).toContain(`<a href="${own}" title="${own}">hall</a>`)
+    const shown = new RegExp(`<a href="${long}" title="${long}">(.*?)</a>`).exec(text)?.[1]
+    expect(shown).toMatch(/^127\.0\.0\.1:\d+\/410\/.*….*a-long-path\/$/)
+    expect(shown?.length).toBe(40)
+    expect(textsOf(text)).not.toContain("http://")
+  })
+
+  it("offer to copy the whole URI of a recipient", async () => {
+    const { text } = await read(href)
+    expect(text).toContain(`data-copy="address of hall" data-text="${own}"`)
+  })
+
+  it("show the description of the last replacement", async () => {
+    const first = (await service.post(basic, [long])).header("location")
+    await service.until(first, basic, "failed")
+    const body = "<notification><item><description>Second</description>" +
+      "<url>http://a.test/</url></item></notification>"
+    const replaced = await service.send("POST", `${first}/replacement`, { basic, body })
+    expect(replaced.status).toBe(202)
+    expect((await read(first)).text).toContain("<h1>Second</h1>")
+  })
+
+  it("read no document for a program", async () => {
+    expect((await read(href, "application/json")).text).not.toContain("meter")
+  })
+})
+
+it("the list names the first recipient of each", async () => {
+  const { text } = await read("/outgoing/sender")
+  expect(text).toContain("to hall and one other</a>")
+  expect(textsOf(text)).not.toContain(own)
+})
