@@ -130,6 +130,7 @@ describe.each(ways)("sending (%s)", (way, person) => {
     const address = page.url()
     gone.at.answers(202)
     await page.goto(`${base}/outgoing/admin?status=failed`)
+    await page.getByText("Try all failed recipients again").click()
     await page.getByRole("button", { name: "Try again" }).click()
     await page.getByRole("heading", { name: "Tried again" }).waitFor()
     await pictures(tab, `replayed-${way}`)

@@ -17,6 +17,17 @@ const scriptBytesMax = 60_000
 
 const height = 900
 
+/** The labels of the buttons that are filled with the color of a page's main action. */
+const filledButtons = `(() => {
+  const probe = document.body.appendChild(document.createElement("p"))
+  probe.style.color = "var(--accent)"
+  const accent = getComputedStyle(probe).color
+  probe.remove()
+  return [...document.querySelectorAll("button")]
+    .filter((button) => getComputedStyle(button).backgroundColor === accent)
+    .map((button) => button.textContent.trim())
+})()`
+
 const looks = [390, 768, 1_280].flatMap((width) =>
   (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
 )
@@ -86,12 +97,16 @@ describe("in a browser", () => {
     expect(faults).toEqual([])
   })
 
-  it("reports when each page is first seen", async () => {
+  it("has one primary action on a page, and reports when each page is first seen", async () => {
     const times: Array<readonly [name: string, ms: number]> = []
+    const crowded: Array<string> = []
     for (const { name, path } of pages) {
       await tab.page.goto(base + path)
+      const labels = await tab.page.evaluate(filledButtons) as ReadonlyArray<string>
+      if (labels.length > 1) crowded.push(`${name}: ${labels.join(", ")}`)
       times.push([name, Math.round(await tab.firstContentfulPaintMs())])
     }
+    expect(crowded).toEqual([])
     const slowest = times.toSorted(([, one], [, other]) => other - one)
     const median = slowest[Math.floor(slowest.length / 2)]?.[1]
     const listed = slowest.slice(0, 10).map(([name, ms]) => `${name} ${ms}`)

@@ -153,6 +153,7 @@ describe("a form that is refused", () => {
     const tab = plain.expects(400)
     const { page } = tab
     await page.goto(`${base}/queries`)
+    await page.getByText("Or write the document").click()
     const typed = "<query on=\"customers\">\n  <any>\n</query>"
     await page.getByLabel("Query", { exact: true }).fill(typed)
     await page.getByRole("button", { name: "Create from the document" }).click()
@@ -205,7 +206,7 @@ it("open lists update live, and preserve the focus", async () => {
   await cabinet.page.getByRole("link", { name: "the news" }).waitFor()
   expect(await cabinet.page.evaluate("document.activeElement.textContent")).toBe("The keys")
   await entries.nth(before).waitFor()
-  await pushes.page.getByRole("link", { name: "http://127.0.0.1:9/new" }).waitFor()
+  await pushes.page.getByRole("link", { name: "127.0.0.1:9/new" }).waitFor()
   // By its id: a control named "contains" hides that method of its form from other locators.
   const liveText = cabinet.page.locator("#live")
   expect(await liveText.innerText()).toBe("This page changes by itself.")

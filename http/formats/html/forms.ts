@@ -108,16 +108,30 @@ const row = (form: HtmlForm, control: Control): Html => {
   }><label for="${id}">${label}</label>${field}${notes}</p>`
 }
 
+/**
+ * What a form is to its page: its one main action, whose button is filled; another one; or one that
+ * few readers need, which its legend opens.
+ */
+export type FormRank = "primary" | "secondary" | "rare"
+
 /** The markup of a form. */
-export const renderForm = (definition: HtmlForm): Html => {
-  const { action, controls, legend, method = "post", submit, tone } = definition
-  const danger = attribute("class", tone)
-  return html`<form action="${action}" method="${method}">
-<fieldset${danger}>${legend !== undefined && html`<legend>${legend}</legend>`}
+export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Html => {
+  const { action, controls, legend = "", method = "post", submit, tone } = definition
+  const isFolded = rank === "rare" && legend !== ""
+  const style = tone ?? (rank === "primary" ? undefined : "secondary")
+  const form = html`<form action="${action}" method="${method}">
+<fieldset${attribute("class", tone)}${attribute("aria-label", isFolded && legend)}>${
+    legend !== "" && !isFolded && html`<legend>${legend}</legend>`
+  }
 ${controls.map((control) => row(definition, control))}
-<p><button type="submit"${danger}>${submit}</button></p>
+<p><button type="submit"${attribute("class", style)}>${submit}</button></p>
 </fieldset></form>
 `
+  return isFolded
+    ? html`<details class="rare"><summary>${legend}</summary>
+${form}</details>
+`
+    : form
 }
 
 /** The hidden field with the method that a form replaces: HTML has neither PUT nor DELETE. */

@@ -1,8 +1,8 @@
 /** HTML pages: templates, layout, forms, scripts and style. */
 export { charts, type LineChart, share } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
-export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
-  renderForm } from "./forms.ts"
+export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, redisplayedForm,
+  renderButton, renderForm } from "./forms.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
 export { addressLink, badge, copyField, emptyState, type Heading, livePart, liveState, namedLink,

@@ -67,7 +67,7 @@ nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
 .icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
 stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
-@media(max-width:52rem){header nav .icon{display:none}
+@media(max-width:52rem){header .icon{display:none}
 header nav ul{flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;margin:0 -1rem;
 padding:0 2.5rem 0 1rem;scroll-padding:0 3rem;
 mask-image:linear-gradient(90deg,transparent,#000 1rem,#000 calc(100% - 2.5rem),transparent)}
@@ -221,16 +221,20 @@ textarea.code{font:.9rem/1.5 ui-monospace,Menlo,monospace}
 button{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600;
 min-height:2.75rem;padding:.5rem 1.1rem;cursor:pointer}
 button:hover{filter:brightness(1.12)}
-button.small,button.danger{background:transparent;color:var(--ink);border-color:var(--edge)}
+button.small,button.danger,button.secondary{background:transparent;color:var(--ink);border-color:var(--edge)}
 button.small{white-space:nowrap;min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem;
 font-weight:500}
-button.small:hover,button.danger:hover{background:var(--raised);filter:none}
+button.small:hover,button.danger:hover,button.secondary:hover{background:var(--raised);filter:none}
 button.danger:hover{color:var(--bad);border-color:var(--bad)}
 fieldset.danger{background:transparent;border-style:dashed;box-shadow:none}
 p>small{display:block;margin-top:.25rem}
 details{margin:.75rem 0}
 summary{cursor:pointer;padding:.5rem 0;font-weight:600;width:fit-content}
 summary:hover{color:var(--accent)}details[open]>summary{margin-bottom:.4rem}
+.rare{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;background:var(--field);
+box-shadow:var(--shadow)}
+.rare>summary{padding:.6rem 1rem;width:auto}
+.rare fieldset{border:0;box-shadow:none;margin:0;padding-top:0}
 `
 
 /** The documentation: the list of all pages, colors of code, and those of pictures. */

@@ -199,7 +199,7 @@ export const accountView = (
   body: () =>
     accountPage(account, { bytes: usedBytes, bytesMax: service.usage.limits.accountBytesMax }),
   forms: html`${renderForm(tokenForm(account.name))}${
-    renderForm(reportsForm(account.name, account.failureReports))
+    renderForm(reportsForm(account.name, account.failureReports), "secondary")
   }`,
   links: [
     collectionLink,

@@ -228,7 +228,9 @@ const entry = (one: QuarantineFigures & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
   return html`<li><p><b><a href="${actorPath({ kind, id })}">${kind}/${id}</a></b> · ${reason}</p>
 <p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
-<form action="${quarantinePath(one)}" method="post"><button type="submit" id="lift-${kind}-${id}"
+<form action="${
+    quarantinePath(one)
+  }" method="post"><button type="submit" class="small" id="lift-${kind}-${id}"
 aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
 `
 }

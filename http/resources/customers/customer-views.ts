@@ -124,7 +124,7 @@ export const customersView = (
     }${rowTable(customersTable, listing, (key) => link(customerPath(key), key))}
 <p>For more conditions, create ${link("/queries", "a query")}.</p>
 `,
-  forms: renderForm(fieldsForm(collectionPath))
+  forms: renderForm(fieldsForm(collectionPath), "secondary")
 })
 
 /** A load and its progress. */

@@ -1,5 +1,5 @@
 /** The tour of the home page: steps with forms; some need the name of a mailbox. */
-import { type Html, html, type HtmlForm, link, nothing,
+import { type FormRank, type Html, html, type HtmlForm, link, nothing,
   renderForm } from "../../formats/html/index.ts"
 import { slugCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -52,9 +52,13 @@ ${form ?? nothing}</li>
 /** The controls of a form that the tour shows; the title of the step replaces the legend. */
 const stepForm = (
   { action, controls, id = "step", submit }: HtmlForm,
-  names: ReadonlyArray<string>
+  names: ReadonlyArray<string>,
+  rank: FormRank = "secondary"
 ): Html =>
-  renderForm({ action, id, submit, controls: controls.filter(({ name }) => names.includes(name)) })
+  renderForm(
+    { action, id, submit, controls: controls.filter(({ name }) => names.includes(name)) },
+    rank
+  )
 
 const firstSteps = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => [
   {
@@ -70,9 +74,9 @@ ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
     about: html`It gets an address, where others leave notifications, and secrets to read it with.`,
     form: html`${
       mailbox === undefined
-        ? stepForm(openForm(defaultRetention(service.settings)), ["name"])
+        ? stepForm(openForm(defaultRetention(service.settings)), ["name"], "primary")
         : nothing
-    }${renderForm(useForm(mailbox))}`
+    }${renderForm(useForm(mailbox), "secondary")}`
   }
 ]
 
@@ -93,7 +97,7 @@ const mailboxSteps = (service: Service, mailbox: string | undefined): ReadonlyAr
       about:
         html`Anybody who knows the address may leave a notification. It says what the message is
 about, and where it is; the service publishes the message that you write here.`,
-      form: form(() => stepForm(depositForm(mailbox ?? ""), ["description", "content"]))
+      form: form(() => stepForm(depositForm(mailbox ?? ""), ["description", "content"], "primary"))
     },
     {
       id: "read",
@@ -118,7 +122,7 @@ it arrives. The page shows the status of each recipient.`,
       title: "Receive pushes",
       about: html`Register a callback, and the service pushes each change to it, signed by Standard
 Webhooks; or subscribe to the feed by WebSub.`,
-      form: form(() => renderForm(registerForm(`${path}/registrations`)))
+      form: form(() => renderForm(registerForm(`${path}/registrations`), "secondary"))
     },
     {
       id: "gather",
@@ -140,7 +144,7 @@ const otherSteps: ReadonlyArray<Step> = [
 ${link("/cross_bridge", "cross the Bridge of Death")}, look at
 ${link("/sessions", "who came to it")}, or be asked
 ${link("/questions/name_question", "without a session")}.`,
-    form: renderForm(bridgeForm)
+    form: renderForm(bridgeForm, "secondary")
   },
   {
     id: "ask",
@@ -150,8 +154,8 @@ ${link("/questions/name_question", "without a session")}.`,
     } are found by an address. A query too long for one becomes ${
       link("/queries", "a resource with its own address")
     }.`,
-    form: html`${renderForm(findCustomers({ least: "21", fields: "name age" }))}${
-      renderForm(findQuote())
+    form: html`${renderForm(findCustomers({ least: "21", fields: "name age" }), "secondary")}${
+      renderForm(findQuote(), "secondary")
     }`
   }
 ]

@@ -113,21 +113,26 @@ ${recipients.map((one, at) => row(service, one, at, held?.[at], path))}</tbody><
       path
     )
   }${liveState}${
-    renderForm({
-      id: "retry",
-      action: `${path}/retry`,
-      legend: "Try the failed recipients again",
-      controls: [],
-      submit: "Try again"
-    })
-  }${renderForm(replayForm(path))}${
+    livePart(
+      "retry-form",
+      recipients.some((one) => one.status === "failed") ? renderForm(retryForm(path)) : nothing
+    )
+  }${renderForm(replayForm(path), "rare")}${
     withdrawn !== undefined || caller.name !== view.account
       ? nothing
-      : renderForm(replacementForm(path))
+      : renderForm(replacementForm(path), "rare")
   }${withdrawn === undefined ? renderForm(withdrawalForm(path)) : nothing}${
     deleteForm(path, "Remove it, and make no further attempt: what has arrived stays there")
   }`
 }
+
+const retryForm = (path: string): HtmlForm => ({
+  id: "retry",
+  action: `${path}/retry`,
+  legend: "Try the failed recipients again",
+  controls: [],
+  submit: "Try again"
+})
 
 /** The form that sends the notification again to some recipients. */
 export const replayForm = (path: string): HtmlForm => ({
@@ -261,7 +266,7 @@ ${
 const listingForms = (mailbox: OutgoingRef, pauses: Pauses | undefined): Html =>
   html`${
     mailbox.caller.name === mailbox.account ? renderForm(composeForm(mailbox.path)) : nothing
-  }${renderForm(retrySpanForm(mailbox.path))}${
+  }${renderForm(retrySpanForm(mailbox.path), "rare")}${
     pauses === undefined ? nothing : pauseForms(mailbox, pauses)
   }`
 

@@ -80,7 +80,7 @@ export const pausedNotice = (mailbox: OutgoingRef, { origins, pausedAtMs }: Paus
 
 /** The button that pauses or resumes, and the way to the paused origins. */
 export const pauseForms = (mailbox: OutgoingRef, pauses: Pauses): Html =>
-  html`${renderForm(allForm(mailbox, pauses))}<p>${
+  html`${renderForm(allForm(mailbox, pauses), "secondary")}<p>${
     link(pausesPath(mailbox), "Pause relays to some receivers")
   }</p>
 `
@@ -121,7 +121,9 @@ export const pausesView = (
 `
       }`,
     forms: () =>
-      html`${renderForm(allForm(mailbox, pauses))}${renderForm(originsForm(mailbox, pauses))}`,
+      html`${renderForm(allForm(mailbox, pauses), "secondary")}${
+        renderForm(originsForm(mailbox, pauses))
+      }`,
     links: [{ rel: "up", href: mailbox.path, title: "The outgoing mailbox" }]
   }
 }

@@ -27,9 +27,12 @@ const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
         controls: fields,
         submit: "Change"
       })
-  }${renderForm(documentForm(action, writeIndented(tree)))}${
-    deleteForm(action, "Remove this query")
-  }`
+  }${
+    renderForm(
+      documentForm(action, writeIndented(tree)),
+      fields === undefined ? "primary" : "rare"
+    )
+  }${deleteForm(action, "Remove this query")}`
 }
 
 /** A query; `secret` is that of its edit URI, when the request had it. */
@@ -88,5 +91,5 @@ ${
         )
     }
 `,
-  forms: html`${renderForm(creationForm())}${renderForm(documentForm(collectionPath))}`
+  forms: html`${renderForm(creationForm())}${renderForm(documentForm(collectionPath), "rare")}`
 })

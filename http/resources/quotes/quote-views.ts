@@ -110,5 +110,5 @@ export const quotesView = (service: Service, listing: RowListing): ResourceView 
     html`${renderForm(findForm())}${
       rowTable(quotesTable, listing, (key) => link(quotePath(key), key))
     }`,
-  forms: renderForm(fieldsForm(collectionPath))
+  forms: renderForm(fieldsForm(collectionPath), "secondary")
 })

@@ -1,9 +1,9 @@
 /** The documents and pages of push registrations; the pages work without a script. */
 import type { RegistrationAttempt, RegistrationStatus, RegistrationView,
   TestEventStatus } from "../../../actors/registration/index.ts"
-import { addressLink, type Control, copyField, deleteForm, emptyState, type Html, html,
-  type HtmlForm, link, livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink,
-  renderForm, secretsOnce, shortUri, statusBadge, type StatusBadges,
+import { addressLink, type Control, copyField, deleteForm, emptyState, type FormRank, type Html,
+  html, type HtmlForm, link, livePart, liveScriptPath, liveState, methodControl, nothing,
+  type PageLink, renderForm, secretsOnce, shortUri, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement,
@@ -152,9 +152,13 @@ const testForm = (
     legend: "Send a test: one push without a new change, also while pushes are suspended or paused",
     controls: [],
     submit: "Send a test"
-  })
+  }, "secondary")
 
-const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView): Html =>
+/** Whether pushes are to begin is what the page is about, unless they are under way. */
+const liftRank = ({ status }: RegistrationView): FormRank =>
+  status === "unverified" || status === "suspended" ? "primary" : "secondary"
+
+const nativeForms = ({ path }: RegistrationRef, view: RegistrationView): Html =>
   html`${
     renderForm({
       id: "lift",
@@ -162,10 +166,10 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView):
       legend: "Verify it again, lift a suspension, or change the callback",
       controls: [
         methodControl("put"),
-        callbackControl(callback)
+        callbackControl(view.callback)
       ],
       submit: "Verify"
-    })
+    }, liftRank(view))
   }${
     renderForm({
       id: "rotate",
@@ -173,18 +177,18 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView):
       legend: "A new secret; the old one also signs for a while",
       controls: [],
       submit: "Make a new secret"
-    })
+    }, "secondary")
   }`
 
-const subscriptionForms = ({ path }: RegistrationRef, { form, status }: RegistrationView): Html =>
-  status === "paused" ? nothing : renderForm({
+const subscriptionForms = ({ path }: RegistrationRef, view: RegistrationView): Html =>
+  view.status === "paused" ? nothing : renderForm({
     id: "lift",
     action: path,
-    ...form === "websub"
+    ...view.form === "websub"
       ? { legend: "Verify it again, or lift a suspension", submit: "Verify" }
       : { legend: "Lift a suspension", submit: "Lift" },
     controls: [methodControl("put")]
-  })
+  }, liftRank(view))
 
 /** Pauses the registration, or resumes it. */
 const pauseForm = ({ path }: RegistrationRef, { status }: RegistrationView): Html => {
@@ -209,7 +213,7 @@ const pauseForm = ({ path }: RegistrationRef, { status }: RegistrationView): Htm
           { name: "status", label: "", type: "hidden", value: "paused" }
         ],
         submit: "Pause"
-      })
+      }, "secondary")
   }
 }
 
@@ -228,7 +232,7 @@ const replayForm = ({ path }: RegistrationRef, { status }: RegistrationView): Ht
       }
     ],
     submit: "Push again"
-  })
+  }, "rare")
 
 const registrationPage = (
   mailbox: MailboxRef,

@@ -50,7 +50,9 @@ export const signatureCheckForm = (
 
 /** The form on the page of a registration whose pushes are signed. */
 export const signatureForm = (registration: RegistrationRef, { form }: RegistrationView): Html =>
-  form === "webpush" ? nothing : renderForm(signatureCheckForm(signatureCheckPath(registration)))
+  form === "webpush"
+    ? nothing
+    : renderForm(signatureCheckForm(signatureCheckPath(registration)), "rare")
 
 /** The fields of a form that was sent. */
 export const checkedFields = (fields: FormFields): CheckedRequest => ({

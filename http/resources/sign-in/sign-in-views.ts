@@ -1,7 +1,7 @@
 /** The documents and pages of signing in and out, and of the browsers of an account. */
 import type { BrowserSessionView } from "../../../actors/account/index.ts"
-import { deleteForm, emptyState, type Html, html, link, renderButton, renderForm, signInForm,
-  signOutPath, table, timeAt } from "../../formats/html/index.ts"
+import { deleteForm, emptyState, type FormRank, type Html, html, link, renderButton, renderForm,
+  signInForm, signOutPath, table, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -12,14 +12,14 @@ export const browserSessionsPath = (account: string): string =>
 export const browserSessionPath = (account: string, id: string): string =>
   `${browserSessionsPath(account)}/${id}`
 
-const signOutForm = (account: string): Html =>
+const signOutForm = (account: string, rank?: FormRank): Html =>
   renderForm({
     id: "sign-out",
     action: signOutPath,
     legend: `This browser is signed in as ${account}`,
     controls: [],
     submit: "Sign out"
-  })
+  }, rank)
 
 const accountLinks = (account: string): Html =>
   html`<p>${link(`/accounts/${account}`, "Your account")} · ${
@@ -38,7 +38,9 @@ ${accountLinks(account)}`,
   forms: account === undefined
     ? html`${renderForm(signInForm(returnPath))}<p class="quiet">Without an account you may deposit
 notifications, cross the bridge, and query quotes and customers.</p>`
-    : html`${renderForm(signInForm(returnPath, "Sign in as somebody else"))}${signOutForm(account)}`
+    : html`${renderForm(signInForm(returnPath, "Sign in as somebody else"))}${
+      signOutForm(account, "secondary")
+    }`
 })
 
 /** The page that signs out, or says that nobody is signed in. */

@@ -71,7 +71,7 @@ const register = async (
   await (await keys.types(callback)).enter()
   expect(await tab.page.locator("main code").innerText()).toContain("whsec_")
   await (await keys.to("Status of the registration")).enter()
-  await tab.page.getByText(callback).first().waitFor()
+  await tab.page.locator(`a[href="${callback}"]`).waitFor()
 }
 
 const cross = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {

@@ -192,7 +192,7 @@ const keyboard = `
     linkOf(all[to] ?? all[at] ?? list)?.focus()
   }
   const search = document.querySelector("[role=search] [type=search]")
-  const close = make("button", { type: "button", textContent: "Close" })
+  const close = make("button", { type: "button", className: "secondary", textContent: "Close" })
   const areOn = make("input", { type: "checkbox", id: "keys-on", checked: areKeysOn })
   const names = [
     ["j, \\u2193", "The next notification"],
