@@ -10,6 +10,7 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import subset from "subset-font"
+import { columns, wrapped } from "./license-lines.mjs"
 
 const require = createRequire(import.meta.url)
 
@@ -31,14 +32,7 @@ const features = ["kern", "mark", "ccmp", "locl", "tnum"]
 /** The weights that the stylesheet uses. */
 const weights = { wght: { min: 400, max: 700 } }
 
-/** The columns of the texts in the made file. */
-const columns = 92
-
 const linesOf = (text) => text.match(new RegExp(`.{1,${columns}}`, "g")) ?? []
-
-/** The line in several that are not longer; each ends after a word. */
-const wrapped = (line) =>
-  line.length <= columns ? line : line.replace(new RegExp(`(.{1,${columns}}) +`, "g"), "$1\n")
 
 /** The source of the file. */
 export const makeTypeface = async () => {
@@ -50,8 +44,7 @@ export const makeTypeface = async () => {
     variationAxes: weights,
     noHinting: true
   })
-  const license = read("LICENSE").toString().trimEnd().split("\n")
-    .flatMap((line) => wrapped(line.trimEnd()).split("\n"))
+  const license = read("LICENSE").toString().trimEnd().split("\n").flatMap(wrapped)
   return `/**
  * The typeface Inter, of ${name} ${version}, as \`deploy/typeface.mjs\` makes it.
  * License: SIL OFL 1.1, in {@link interLicense}.

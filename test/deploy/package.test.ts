@@ -82,12 +82,13 @@ it("has no passwords of a cluster that was tried out in the clone", () => {
   expect(found.filter((path) => !tracked.includes(path))).toEqual([])
 }, packedWithinMs)
 
-it("has the typeface of the pages, and its license", () => {
+it("has the typeface and the icons of the pages, and their licenses", () => {
   const bundle = files.filter((path) => /^dist\/bin\/.*\.js$/.test(path)).map(textOf).join("")
   const lines = interFont.toString("base64").match(/.{92}/g) ?? []
   expect(lines.length).toBeGreaterThan(200)
   expect(lines.filter((line) => !bundle.includes(line))).toEqual([])
   expect(bundle).toContain("SIL OPEN FONT LICENSE Version 1.1")
+  expect(bundle).toContain("Lucide Icons and Contributors")
 })
 
 it("has no tests, and can be published", () => {

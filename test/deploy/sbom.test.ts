@@ -16,13 +16,14 @@ const sbom = json(sbomFile)
 const components = listAt(sbom, "components")
 const ofType = (type: string) => components.filter((one) => at(one, "type") === type)
 
-/** The package of development whose typeface is a part of the program. */
-const typeface = "@fontsource-variable/inter"
+/** The packages of development whose files are a part of the program. */
+const copied = ["@fontsource-variable/inter", "lucide-static"]
 
 /** Packages of the lock by their folders, without development's. */
 const wanted = Object.entries(treeAt(json("package-lock.json"), "packages"))
   .filter(([path, entry]) =>
-    path !== "" && (at(entry, "dev") !== true || path === `node_modules/${typeface}`)
+    path !== "" &&
+    (at(entry, "dev") !== true || copied.some((name) => path === `node_modules/${name}`))
   )
 
 const packageOf = (path: string, entry: unknown): string =>
@@ -81,7 +82,7 @@ describe("the list of packages", () => {
     const direct = edges.find((one) => wordAt(one, "ref") === own)
     const { dependencies, optionalDependencies } = treeAt(json("package.json"))
     const names = Object.keys({ ...Object(dependencies), ...Object(optionalDependencies) })
-    expect(listAt(direct, "dependsOn")).toHaveLength(names.length + 1)
+    expect(listAt(direct, "dependsOn")).toHaveLength(names.length + copied.length)
     expect(listAt(direct, "dependsOn").join(" ")).toContain("pkg:npm/%40fontsource-variable/inter@")
     expect(listAt(direct, "dependsOn").join(" ")).toMatch(/undici@.* .*uws|uwsjs\/core@.*undici@/)
   })

@@ -1,4 +1,5 @@
 /** Forms that work without a script; every control has a label. */
+import { icon, type IconName } from "./icon.ts"
 import { attribute, type Html, html } from "./template.ts"
 
 /** One control of a form. `type` is an input type, `textarea` or `select`. */
@@ -153,18 +154,26 @@ export const deleteForm = (action: string, legend: string, submit = "Remove"): H
     tone: "danger"
   })
 
+/** What a button sends, and the icon before its text. */
+interface ButtonParts {
+  readonly fields?: Readonly<Record<string, string>>
+  readonly icon?: IconName
+}
+
 /** A form of one button; `about` completes its label for screen readers. */
 export const renderButton = (
   action: string,
   text: string,
   about: string,
-  fields: Readonly<Record<string, string>> = {}
+  { fields = {}, icon: sign }: ButtonParts = {}
 ): Html =>
   html`<form action="${action}" method="post">${
     Object.entries(fields).map(([name, value]) =>
       html`<input type="hidden" name="${name}" value="${value}">`
     )
-  }<button type="submit" class="small" aria-label="${text} ${about}">${text}</button></form>`
+  }<button type="submit" class="small" aria-label="${text} ${about}">${
+    sign !== undefined && icon(sign)
+  }${text}</button></form>`
 
 /** The control of a fault: the first whose name occurs in the fault's text. */
 const controlOfFault = (

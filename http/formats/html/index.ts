@@ -3,8 +3,10 @@ export { charts, type LineChart, share } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, redisplayedForm,
   renderButton, renderForm } from "./forms.ts"
+export { icon } from "./icon.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
+export { iconsLicense } from "./lucide.ts"
 export { addressLink, badge, copyField, emptyState, type Heading, livePart, liveState, namedLink,
   secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo, timeAt,
   uriName } from "./parts.ts"

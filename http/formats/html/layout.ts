@@ -1,5 +1,5 @@
 /** The frame of every page: readable on a phone and without a script. */
-import { type NavigationIcon, navigationIcon } from "./navigation-icons.ts"
+import { icon, type IconName } from "./icon.ts"
 import { iconPath } from "./scripts/index.ts"
 import { type PageReader, renderReader } from "./sign-in.ts"
 import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
@@ -52,7 +52,7 @@ interface Entry {
   readonly path: string
   readonly name: string
   readonly others?: ReadonlyArray<string>
-  readonly icon?: NavigationIcon
+  readonly icon?: IconName
 }
 
 const sections: ReadonlyArray<Entry> = [
@@ -85,9 +85,9 @@ const current = (path: string | undefined, target: string, roots: ReadonlyArray<
 
 const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
   html`<ul>${
-    all.map(({ icon, name, others = [], path }) =>
+    all.map(({ icon: sign, name, others = [], path }) =>
       html`<li><a href="${path}"${current(at, path, [path, ...others])}>${
-        icon !== undefined && navigationIcon(icon)
+        sign !== undefined && icon(sign)
       }${name}</a></li>`
     )
   }</ul>`

@@ -1,6 +1,6 @@
 /** Signing in from any page: the form, and the part of the header. */
 import { type HtmlForm, renderButton } from "./forms.ts"
-import { navigationIcon } from "./navigation-icons.ts"
+import { icon } from "./icon.ts"
 import { attribute, type Html, html } from "./template.ts"
 
 export const signInPath = "/sign-in"
@@ -46,9 +46,11 @@ export const renderReader = (reader: PageReader | undefined, path: string | unde
   const account = reader?.account
   if (account !== undefined) {
     const own = html`<a href="/accounts/${account}" title="Your account">${account}</a>`
-    return html`<div class="reader">${own}${renderButton(signOutPath, "Sign out", account)}</div>`
+    return html`<div class="reader">${own}${
+      renderButton(signOutPath, "Sign out", account, { icon: "sign-out" })
+    }</div>`
   }
   return html`<div class="reader"><a href="${signInHref(reader?.returnPath)}" rel="nofollow"${
     attribute("aria-current", path === signInPath && "page")
-  }>${navigationIcon("sign-in")}Sign in</a></div>`
+  }>${icon("sign-in")}Sign in</a></div>`
 }

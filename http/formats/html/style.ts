@@ -66,7 +66,7 @@ main nav{margin:1rem 0}
 nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
 .icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
-stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
+stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 @media(max-width:52rem){header .icon{display:none}
 header nav ul{flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;margin:0 -1rem;
 padding:0 2.5rem 0 1rem;scroll-padding:0 3rem;

@@ -43,7 +43,9 @@ const row = (
     timeAt(publishedAtMs)
   }</td><td class="num">${sizeText(lengthBytes)}</td><td>${owner ?? "no account"}</td><td>${
     expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
-  }</td><td>${renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`)}</td></tr>
+  }</td><td>${
+    renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`, { icon: "remove" })
+  }</td></tr>
 `
 
 const choices: ReadonlyArray<readonly [query: string, name: string]> = [

@@ -1,6 +1,6 @@
 /** The pages of the documentation: the first one, any other, and the places that a search finds. */
 import type { DocsMatch, DocsPage, DocsSite } from "../../documentation/index.ts"
-import { attribute, type Html, html, nothing, type PageLink, raw,
+import { attribute, type Html, html, icon, nothing, type PageLink, raw,
   searchScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
@@ -21,7 +21,7 @@ const searchForm = (query: string): Html =>
   html`<form class="find" action="${docsPath()}" method="get" role="search" data-search>
 <p><input type="search" name="q" value="${query}" maxlength="${docsQueryCharsMax}"
 aria-label="Search the documentation" placeholder="Search" autocomplete="off">
-<button type="submit" class="small">Search</button></p></form>
+<button type="submit" class="small">${icon("search")}Search</button></p></form>
 `
 
 const entry = (href: string, title: string, path: string): Html =>

@@ -1,7 +1,7 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { chipsScript, iconPath, interFont, interLicense, listScript, liveScript, notifyScript,
-  pageScript, searchScript, serviceWorker, stylesheet,
+import { chipsScript, iconPath, iconsLicense, interFont, interLicense, listScript, liveScript,
+  notifyScript, pageScript, searchScript, serviceWorker, stylesheet,
   typefaceName } from "../../formats/html/index.ts"
 import { contentTypeOf, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, type Schema, text as textSchema,
@@ -125,9 +125,9 @@ export const fileOperations: ResourceDefinition["operations"] = {
   "GET /fonts/{file}": typefaceOperation,
   "GET /fonts/OFL.txt": textOperation(
     "getTypefaceLicense",
-    "Reads the license of the typeface",
+    "Reads the licenses of the typeface and of the icons",
     contentTypeOf("text/plain"),
-    interLicense
+    `${interLicense}\nThe icons of the pages are of Lucide:\n\n${iconsLicense}`
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),

@@ -2,7 +2,7 @@
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { addressLink, attribute, badge, type Control, copyField, deleteForm, emptyState, type Html,
-  html, type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
+  html, type HtmlForm, icon, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
   notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
   type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
@@ -173,7 +173,10 @@ ${
 
 const entry = (summary: NotificationSummary): Html => {
   const { href, isRead, url } = summary
-  const remove = renderButton(href, "Remove", titleOf(summary), { method: "delete" })
+  const remove = renderButton(href, "Remove", titleOf(summary), {
+    fields: { method: "delete" },
+    icon: "remove"
+  })
   // The page of the notification shows a message of this service, or links to it.
   const shown = hostOf(url) === hostOf(href) ? { ...summary, url: "" } : summary
   return entryItem(
@@ -254,7 +257,7 @@ const findForm = (
 <p>${read === "" ? nothing : html`<input type="hidden" name="read" value="">`}
 <input type="search" name="q" value="${text}" maxlength="${searchCharsMax}"
 aria-label="Search in this mailbox" placeholder="Search" autocomplete="off">
-<button type="submit" class="small">Search</button></p></form>
+<button type="submit" class="small">${icon("search")}Search</button></p></form>
 `
 }
 
@@ -266,7 +269,9 @@ const readMarkButton = (
   summaries: ReadonlyArray<NotificationSummary>
 ): Html =>
   isLatest === true && filter?.text === undefined && summaries.some(({ isRead }) => !isRead)
-    ? renderButton(`${mailbox.here}/read`, "Mark all as read", "in this mailbox", { time })
+    ? renderButton(`${mailbox.here}/read`, "Mark all as read", "in this mailbox", {
+      fields: { time }
+    })
     : nothing
 
 /**
@@ -335,7 +340,9 @@ alt="The message, a picture"></p>
 /** The page itself has marked the notification as read. */
 const notificationForms = (summary: NotificationSummary): Html =>
   html`${
-    renderButton(`${summary.href}/read`, "Mark as unread", titleOf(summary), { method: "delete" })
+    renderButton(`${summary.href}/read`, "Mark as unread", titleOf(summary), {
+      fields: { method: "delete" }
+    })
   }${deleteForm(summary.href, "Remove this notification from the mailbox")}`
 
 /** All that a notification has, also what no protocol knows. */

@@ -116,7 +116,8 @@ const sessionRow = (
     timeAt(session.usedAtMs)
   }</td><td>${
     renderButton(browserSessionPath(account, session.id), "Sign out", nameOf(session.agent), {
-      method: "delete"
+      fields: { method: "delete" },
+      icon: "sign-out"
     })
   }</td></tr>
 `

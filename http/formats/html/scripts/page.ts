@@ -1,5 +1,14 @@
 /** The script of all pages. They also work without it. */
 import { relativeTimesMs } from "../../../limits.ts"
+import { icon, type IconName } from "../icon.ts"
+
+/** The icons that the script adds. */
+const iconTexts = Object.fromEntries(
+  (["copy", "dark", "light"] satisfies ReadonlyArray<IconName>).map((name) => [
+    name,
+    icon(name).text
+  ])
+)
 
 /**
  * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy, and
@@ -17,6 +26,10 @@ export const pageScript = `"use strict"
   // Reading fails where the reader's settings forbid storage.
   try { chosen = localStorage.getItem("theme") } catch {}
   if (schemes.includes(chosen)) root.dataset.theme = chosen
+  const icons = ${JSON.stringify(iconTexts)}
+  const icon = (name) =>
+    document.importNode(
+      new DOMParser().parseFromString(icons[name], "image/svg+xml").documentElement, true)
   const addThemeButton = () => {
     const place = document.querySelector(".reader")
     if (place === null) return
@@ -29,7 +42,7 @@ export const pageScript = `"use strict"
     }
     const label = () => {
       const name = other() === "dark" ? "Dark" : "Light"
-      button.textContent = name
+      button.replaceChildren(icon(other()), name)
       button.setAttribute("aria-label", name + " colors")
     }
     button.addEventListener("click", () => {
@@ -76,7 +89,7 @@ export const pageScript = `"use strict"
     const button = document.createElement("button")
     button.type = "button"
     button.className = "small"
-    button.textContent = "Copy"
+    button.append(icon("copy"), "Copy")
     button.setAttribute("aria-label", "Copy the " + node.dataset.copy)
     const result = document.createElement("span")
     result.setAttribute("role", "status")
