@@ -7,7 +7,7 @@ import { typefaceRule } from "./typeface.ts"
  */
 const colors = `:root{color-scheme:light dark;--ink:#1c1a17;--paper:#f7f6f3;--quiet:#5f5a52;
 --line:#e3e0da;--edge:#8a847a;--accent:#96331c;--on-accent:#fff;--field:#fff;--raised:#f1efea;
---good:#1c6134;--wait:#74510a;--bad:#a01f1f;--shadow:0 1px 2px #0000000f,0 2px 8px #0000000a}
+--good:#1c6134;--wait:#74510a;--bad:#a01f1f}
 @supports(color:light-dark(red,red)){:root{--ink:light-dark(#1c1a17,#eeebe6);
 --paper:light-dark(#f7f6f3,#151413);--quiet:light-dark(#5f5a52,#aba59b);
 --line:light-dark(#e3e0da,#34312d);--edge:light-dark(#8a847a,#837c73);
@@ -18,134 +18,166 @@ const colors = `:root{color-scheme:light dark;--ink:#1c1a17;--paper:#f7f6f3;--qu
 :root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}
 `
 
+/**
+ * The steps of sizes, distances, corners and shadows. No other rule names a length of these kinds
+ * (`test/house/stylesheet.test.ts`).
+ */
+const tokens = `:root{--text-xs:.75rem;--text-sm:.875rem;--text-md:1rem;--text-lg:1.2rem;
+--text-xl:1.75rem;
+--space-0:.125rem;--space-1:.25rem;--space-2:.5rem;--space-3:.75rem;--space-4:1rem;
+--space-5:1.5rem;--space-6:2rem;--space-7:3rem;--page:30rem;
+--radius-sm:.25rem;--radius-md:.5rem;--radius-lg:.75rem;--radius-full:62.5rem;
+--shadow-1:0 1px 2px #0000000f,0 2px 8px #0000000a;--shadow-2:0 4px 24px #0000002e}
+`
+
 /** Text: font sizes of one scale (1.2), and the typeface, or one of the reader's own fonts. */
 const text = `*{box-sizing:border-box}
-html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:var(--space-4)}
 body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere;
-font:1rem/1.55 Inter,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-header,main,footer{padding:0 max(1rem,50% - 30rem)}
+font:var(--text-md)/1.55 Inter,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+header,main,footer{padding:0 max(var(--space-4),50% - var(--page))}
 h1,h2,h3,.brand{letter-spacing:-.015em;font-weight:650}
-h1{font-size:1.75rem;line-height:1.2;margin:1.5rem 0 .75rem}
-h2{font-size:1.2rem;line-height:1.3;margin:2rem 0 .5rem}
-h3{font-size:1.05rem;line-height:1.3;margin:0 0 .35rem}
+h1{font-size:var(--text-xl);line-height:1.2;margin:var(--space-5) 0 var(--space-3)}
+h2{font-size:var(--text-lg);line-height:1.3;margin:var(--space-6) 0 var(--space-2)}
+h3{font-size:var(--text-md);line-height:1.3;margin:0 0 var(--space-1)}
 p,dd,li,blockquote{max-width:42rem}
-.lead{font-size:1.15rem}
+.lead{font-size:var(--text-lg)}
 a{color:var(--accent);text-underline-offset:.15em;text-decoration-thickness:1px}
 a:hover{text-decoration-thickness:2px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 main:focus{outline:0}
-small,.quiet,footer{color:var(--quiet);font-size:.875rem}
+small,.quiet,footer{color:var(--quiet);font-size:var(--text-sm)}
 .quiet time,td time{white-space:nowrap}
-pre,code{font:.9rem/1.5 ui-monospace,"Cascadia Mono",Menlo,monospace}
-pre{white-space:pre-wrap;background:var(--raised);border-radius:.5rem;padding:.75rem 1rem;
-margin:.5rem 0}
-.message{background:var(--field);border:1px solid var(--line);box-shadow:var(--shadow)}
-img.message{display:block;max-width:100%;height:auto;border-radius:.5rem}
-blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);font-size:1.2rem}
+pre,code{font:var(--text-sm)/1.5 ui-monospace,"Cascadia Mono",Menlo,monospace}
+pre{white-space:pre-wrap;background:var(--raised);border-radius:var(--radius-md);
+padding:var(--space-3) var(--space-4);
+margin:var(--space-2) 0}
+.message{background:var(--field);border:1px solid var(--line);box-shadow:var(--shadow-1)}
+img.message{display:block;max-width:100%;height:auto;border-radius:var(--radius-md)}
+blockquote{margin:var(--space-4) 0;padding-left:var(--space-4);border-left:4px solid var(--accent);
+font-size:var(--text-lg)}
 `
 
 const frame = `.skip{position:absolute;left:1rem;top:-4rem;z-index:1;background:var(--accent);
-color:var(--on-accent);padding:.6rem .9rem;border-radius:0 0 .5rem .5rem}
+color:var(--on-accent);padding:var(--space-2) var(--space-4);
+border-radius:0 0 var(--radius-md) var(--radius-md)}
 .skip:focus{top:0}
-header{display:flex;flex-wrap:wrap;gap:0 1.5rem;align-items:center;justify-content:space-between;
-background:var(--field);border-bottom:1px solid var(--line);padding-top:.5rem}
-.brand{color:inherit;text-decoration:none;font-weight:700;font-size:1.2rem;line-height:2rem}
-nav ul{display:flex;flex-wrap:wrap;gap:0 1.1rem;list-style:none;margin:0;padding:0}
-nav a{display:inline-block;padding:.3rem 0;min-width:1.5rem;font-size:.925rem}
+header{display:flex;flex-wrap:wrap;gap:0 var(--space-5);align-items:center;
+justify-content:space-between;
+background:var(--field);border-bottom:1px solid var(--line);padding-top:var(--space-2)}
+.brand{color:inherit;text-decoration:none;font-weight:700;font-size:var(--text-lg);line-height:2rem}
+nav ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);list-style:none;margin:0;padding:0}
+nav a{display:inline-block;padding:var(--space-1) 0;min-width:1.5rem;font-size:var(--text-sm)}
 header nav a,footer nav a{color:var(--quiet)}
 header nav a:not(:hover),footer nav a:not(:hover){text-decoration:none}
 header nav a[aria-current],footer nav a[aria-current]{font-weight:600;color:var(--ink)}
 header nav a[aria-current]{box-shadow:inset 0 -2px var(--accent)}
-header nav{width:100%}header nav a{padding:.45rem 0}
-.reader{display:flex;gap:.75rem;align-items:center;min-height:2rem;font-size:.925rem}
-.reader a{padding:.3rem 0;text-decoration:none;color:var(--ink)}
+header nav{width:100%}header nav a{padding:var(--space-2) 0}
+.reader{display:flex;gap:var(--space-3);align-items:center;min-height:2rem;font-size:var(--text-sm)}
+.reader a{padding:var(--space-1) 0;text-decoration:none;color:var(--ink)}
 .reader a:hover{text-decoration:underline}
 .reader a[aria-current]{font-weight:700}.reader a[title]{font-weight:600;max-width:14rem;
 overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-main nav{margin:1rem 0}
+main nav{margin:var(--space-4) 0}
 nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2190\\a0"}
-.icon{width:1em;height:1em;margin-right:.35em;vertical-align:-.125em;fill:none;stroke:currentColor;
+.icon{width:1em;height:1em;margin-right:var(--space-1);vertical-align:-.125em;fill:none;
+stroke:currentColor;
 stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 @media(max-width:52rem){header .icon{display:none}
-header nav ul{flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;margin:0 -1rem;
-padding:0 2.5rem 0 1rem;scroll-padding:0 3rem;
+header nav ul{flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;
+margin:0 calc(-1*var(--space-4));
+padding:0 var(--space-7) 0 var(--space-4);scroll-padding:0 var(--space-7);
 mask-image:linear-gradient(90deg,transparent,#000 1rem,#000 calc(100% - 2.5rem),transparent)}
 header nav a{white-space:nowrap;outline-offset:-3px}
 header nav a[aria-current]{scroll-initial-target:nearest}}
 @media(hover:none){button.keys{display:none}}
-footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem;padding-bottom:1rem}
+footer{margin-top:var(--space-7);border-top:1px solid var(--line);padding-top:var(--space-2);
+padding-bottom:var(--space-4)}
 `
 
-const lists = `dl{margin:.5rem 0}
-dt{color:var(--quiet);font-size:.875rem;margin-top:.5rem}
+const lists = `dl{margin:var(--space-2) 0}
+dt{color:var(--quiet);font-size:var(--text-sm);margin-top:var(--space-2)}
 dd{margin:0}
-dd dl,dd ul{border-left:2px solid var(--line);padding-left:.75rem}
+dd dl,dd ul{border-left:2px solid var(--line);padding-left:var(--space-3)}
 @media(min-width:40rem){dl.facts{display:grid;grid-template-columns:minmax(9rem,auto) 1fr;
-gap:.35rem 1.25rem}.facts dt{margin:0;padding-top:.1rem}}
+gap:var(--space-1) var(--space-5)}.facts dt{margin:0;padding-top:var(--space-0)}}
 ol.entries,ul.entries{list-style:none;padding:0;margin:0}
 ol.entries:not(:empty),ul.entries:not(:empty){background:var(--field);border:1px solid var(--line);
-border-radius:.6rem;box-shadow:var(--shadow)}
-.entries>li{max-width:none;padding:.7rem 1rem;display:grid;grid-template-columns:1fr auto;
-gap:0 1rem;align-items:center}
+border-radius:var(--radius-lg);box-shadow:var(--shadow-1)}
+.entries>li{max-width:none;padding:var(--space-3) var(--space-4);display:grid;
+grid-template-columns:1fr auto;
+gap:0 var(--space-4);align-items:center}
 .entries>li[hidden]{display:none}
 .entries>li:not([hidden])~li{border-top:1px solid var(--line)}
 ol.entries:not(:has(>li:not([hidden]))){border:0;box-shadow:none}
 .entries>li>*{grid-column:1}
 .entries>li:has(>p>a:focus-visible){box-shadow:inset 3px 0 var(--accent)}
 .entries>li>form{grid-area:1/2/4/3}
-.entries p{margin:.1rem 0;max-width:none}
+.entries p{margin:var(--space-0) 0;max-width:none}
 .entries>li>.preview{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;
-overflow:hidden;font-size:.925rem;line-height:1.45;max-width:42rem}
+overflow:hidden;font-size:var(--text-sm);line-height:1.45;max-width:42rem}
 .entries>li>p:first-child{font-weight:600}
 .entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent);
 white-space:nowrap}
 .entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}
-.find{display:flex;flex-wrap:wrap;gap:.25rem 1rem;justify-content:space-between;margin:.5rem 0}
-.find p{margin:0;min-width:0;display:flex;gap:.5rem;align-items:center}
-.find .choices{flex-wrap:wrap;gap:0 .5rem;max-width:24rem}.choices small{flex-basis:100%;margin:0}
-.find input[type=search]{min-height:2.25rem;padding:.25rem .65rem;width:auto;max-width:14rem;
+.find{display:flex;flex-wrap:wrap;gap:var(--space-1) var(--space-4);justify-content:space-between;
+margin:var(--space-2) 0}
+.find p{margin:0;min-width:0;display:flex;gap:var(--space-2);align-items:center}
+.find .choices{flex-wrap:wrap;gap:0 var(--space-2);max-width:24rem}.choices small{flex-basis:100%;
+margin:0}
+.find input[type=search]{min-height:2.25rem;padding:var(--space-1) var(--space-3);width:auto;
+max-width:14rem;
 flex:1 1 6rem;min-width:0}
-.choices a,.choices b{display:inline-block;padding:.15rem .6rem;margin:0 .15rem .3rem 0;
-border:1px solid var(--line);border-radius:1rem;font-size:.95rem}
-.choices b{border-color:var(--accent)}.choices button.small{margin-bottom:.3rem}
-.empty{border:1px dashed var(--edge);border-radius:.6rem;padding:.75rem 1rem}
-.steps{list-style:none;counter-reset:step;padding:0;margin:1rem 0}
-.steps>li{counter-increment:step;max-width:none;position:relative;padding:0 0 1.25rem 2.75rem}
+.choices a,.choices b{display:inline-block;padding:var(--space-0) var(--space-2);
+margin:0 var(--space-0) var(--space-1) 0;
+border:1px solid var(--line);border-radius:var(--radius-full);font-size:var(--text-md)}
+.choices b{border-color:var(--accent)}.choices button.small{margin-bottom:var(--space-1)}
+.empty{border:1px dashed var(--edge);border-radius:var(--radius-lg);
+padding:var(--space-3) var(--space-4)}
+.steps{list-style:none;counter-reset:step;padding:0;margin:var(--space-4) 0}
+.steps>li{counter-increment:step;max-width:none;position:relative;
+padding:0 0 var(--space-5) var(--space-7)}
 .steps>li::before{content:counter(step);position:absolute;left:0;top:-.15rem;width:1.9rem;
-height:1.9rem;border-radius:50%;background:var(--accent);color:var(--on-accent);font-weight:700;
+height:1.9rem;border-radius:var(--radius-full);background:var(--accent);color:var(--on-accent);
+font-weight:700;
 line-height:1.9rem;text-align:center}
 .steps>li:not(:last-child)::after{content:"";position:absolute;left:.9rem;top:2.1rem;bottom:.4rem;
 border-left:2px solid var(--line)}
-.steps p{margin:.35rem 0}
+.steps p{margin:var(--space-1) 0}
 .notice>p{position:fixed;z-index:2;left:1rem;right:1rem;bottom:1rem;margin:0 auto;
-width:fit-content;max-width:min(34rem,100% - 2rem);padding:.5rem 1rem;border-radius:.6rem;
-background:var(--ink);color:var(--paper);box-shadow:var(--shadow)}
-.notice button.small,.notice button.small:hover{background:none;color:inherit;margin-left:.75rem;
+width:fit-content;max-width:min(34rem,100% - 2rem);padding:var(--space-2) var(--space-4);
+border-radius:var(--radius-lg);
+background:var(--ink);color:var(--paper);box-shadow:var(--shadow-2)}
+.notice button.small,.notice button.small:hover{background:none;color:inherit;
+margin-left:var(--space-3);
 border-color:currentColor}
 .notice :focus-visible{outline-color:currentColor}
-dialog{max-width:min(26rem,100% - 2rem);padding:.25rem 1.25rem .5rem;border-radius:.6rem;
+dialog{max-width:min(26rem,100% - 2rem);padding:var(--space-1) var(--space-5) var(--space-2);
+border-radius:var(--radius-lg);
 border:1px solid var(--edge);background:var(--paper);color:var(--ink)}
 dialog::backdrop{background:#0008}
-dialog h2{margin:.75rem 0}
-dl.keys{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.25rem}.keys dt{margin:0}
-kbd{font:.9rem/1.5 ui-monospace,Menlo,monospace;border:1px solid var(--edge);border-radius:.3rem;
-padding:.05rem .4rem;color:var(--ink);white-space:nowrap}
+dialog h2{margin:var(--space-3) 0}
+dl.keys{display:grid;grid-template-columns:auto 1fr;gap:var(--space-1) var(--space-5)}
+.keys dt{margin:0}
+kbd{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace;border:1px solid var(--edge);
+border-radius:var(--radius-sm);
+padding:var(--space-0) var(--space-2);color:var(--ink);white-space:nowrap}
 @media(max-width:30rem){.steps>li{padding-left:0}.steps>li::before{top:0}
-.steps>li::after{display:none}.steps h3{padding:.25rem 0 .35rem 2.5rem}}
+.steps>li::after{display:none}.steps h3{padding:var(--space-1) 0 var(--space-1) var(--space-7)}}
 `
 
-const tables = `.scroll{overflow-x:auto;margin:.5rem 0}
+const tables = `.scroll{overflow-x:auto;margin:var(--space-2) 0}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{text-align:left;vertical-align:top;padding:.45rem .75rem .45rem 0;
+th,td{text-align:left;vertical-align:top;padding:var(--space-2) var(--space-3) var(--space-2) 0;
 border-bottom:1px solid var(--line)}
-thead th{font-size:.875rem;color:var(--quiet);overflow-wrap:normal;vertical-align:bottom}
+thead th{font-size:var(--text-sm);color:var(--quiet);overflow-wrap:normal;vertical-align:bottom}
 tbody th{font-weight:600}
 .num{text-align:right;white-space:nowrap}
 td.nowrap{white-space:nowrap}
-td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
+td.num+:not(.num),th.num+:not(.num){padding-left:var(--space-5)}
 .rows th,.rows td{min-width:5.75rem}.rows thead th{overflow-wrap:break-word}
 .rows .num{min-width:0}
 .figures th,.figures td{white-space:nowrap}
@@ -153,9 +185,11 @@ td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
 td .quiet{display:block;line-height:1.45}
 @media(max-width:30rem){td time{white-space:normal;overflow-wrap:normal}
 .stack thead{display:none}.stack td{display:block;padding:0}
-.stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}
-.tag{border:1px solid var(--line);border-radius:.3rem;padding:0 .35rem}
-.badge{display:inline-block;border:1px solid;border-radius:1rem;padding:0 .6rem;font-size:.9rem;
+.stack td:not(:last-child){border:0;padding-top:var(--space-2)}
+.stack td:last-child{padding-bottom:var(--space-2)}}
+.tag{border:1px solid var(--line);border-radius:var(--radius-sm);padding:0 var(--space-1)}
+.badge{display:inline-block;border:1px solid;border-radius:var(--radius-full);
+padding:0 var(--space-2);font-size:var(--text-sm);
 font-weight:600;white-space:nowrap}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}
 `
@@ -163,7 +197,7 @@ font-weight:600;white-space:nowrap}
 const charts = `.charts{display:grid;gap:.75rem;
 grid-template-columns:repeat(auto-fill,minmax(min(18rem,100%),1fr))}
 .chart{display:flex;flex-direction:column;margin:0;padding:.6rem .9rem .8rem;
-background:var(--field);border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow);
+background:var(--field);border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow-1);
 font-variant-numeric:tabular-nums}
 .chart figcaption b{display:block;font-size:.875rem}.chart .quiet{float:right;line-height:1.75}
 .chart svg{display:block;width:100%;height:4rem;margin-top:auto;border-bottom:1px solid var(--edge)}
@@ -178,14 +212,17 @@ font-variant-numeric:tabular-nums}
  * The map of shards. The colors of nodes have enough contrast with white letters (WCAG 1.4.3) and
  * with light and dark paper (1.4.11). `/live.js` sets `translate`, and takes it away again.
  */
-const shards = `.shards{list-style:none;padding:0;margin:.75rem 0;display:grid;gap:.75rem;
+const shards = `.shards{list-style:none;padding:0;margin:var(--space-3) 0;display:grid;
+gap:var(--space-3);
 grid-template-columns:repeat(auto-fit,minmax(min(17rem,100%),1fr));position:relative}
-.shards>li{max-width:none;padding:.5rem .75rem .75rem;background:var(--field);
-border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow)}
-.shards p{margin:0 0 .4rem}.shards small{margin-left:.25rem}
-.cells{display:grid;grid-template-columns:repeat(auto-fill,minmax(1.2rem,1fr));gap:2px}
+.shards>li{max-width:none;padding:var(--space-2) var(--space-3) var(--space-3);
+background:var(--field);
+border:1px solid var(--line);border-radius:var(--radius-lg);box-shadow:var(--shadow-1)}
+.shards p{margin:0 0 var(--space-2)}.shards small{margin-left:var(--space-1)}
+.cells{display:grid;grid-template-columns:repeat(auto-fill,minmax(1.2rem,1fr));gap:var(--space-0)}
 .cell{display:inline-block;min-width:1.2rem;text-align:center;color:#fff;
-font:600 .7rem/1.1rem system-ui,sans-serif;border:1px solid transparent;border-radius:.2rem}
+font:600 var(--text-xs)/1.5 system-ui,sans-serif;border:1px solid transparent;
+border-radius:var(--radius-sm)}
 .n0{background:#0072b2}.n1{background:#c2410c}.n2{background:#00795a}.n3{background:#8e5bb5}
 .n4{background:#8a6d00}.n5{background:#c0397f}.n6{background:#4d7c0f}.n7{background:#0e7490}
 .cell.handoff,.cell.none{background:none;color:var(--ink);border:1px dashed}
@@ -193,67 +230,79 @@ font:600 .7rem/1.1rem system-ui,sans-serif;border:1px solid transparent;border-r
 @media(prefers-reduced-motion:no-preference){.cells>.cell{transition:translate .5s ease}}
 `
 
-const forms = `fieldset{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;min-width:0;
-padding:.25rem 1rem .5rem;background:var(--field);box-shadow:var(--shadow);
-display:grid;grid-template-columns:1fr;gap:0 1rem}
-legend{float:left;width:100%;font-weight:650;padding:.6rem 0 .2rem;grid-column:1/-1}
+const forms = `fieldset{border:1px solid var(--line);border-radius:var(--radius-lg);
+margin:var(--space-4) 0;min-width:0;
+padding:var(--space-1) var(--space-4) var(--space-2);background:var(--field);
+box-shadow:var(--shadow-1);
+display:grid;grid-template-columns:1fr;gap:0 var(--space-4)}
+legend{float:left;width:100%;font-weight:650;padding:var(--space-2) 0 var(--space-1);
+grid-column:1/-1}
 legend+*{clear:both}
-fieldset p{margin:.5rem 0;max-width:none}
+fieldset p{margin:var(--space-2) 0;max-width:none}
 @media(min-width:40rem){fieldset{grid-template-columns:repeat(6,1fr)}fieldset>*{grid-column:1/-1}
 fieldset>.third{grid-column:span 2}fieldset>.half{grid-column:span 3}}
-label{display:block;font-size:.925rem;font-weight:600;margin-bottom:.2rem}
+label{display:block;font-size:var(--text-sm);font-weight:600;margin-bottom:var(--space-1)}
 .check label{display:inline}
-input,textarea,select,button{font:inherit;color:inherit;padding:.5rem .65rem;border-radius:.45rem;
+input,textarea,select,button{font:inherit;color:inherit;padding:var(--space-2) var(--space-3);
+border-radius:var(--radius-md);
 border:1px solid var(--edge);background:var(--field)}
 input:not([type=checkbox]),textarea,select{width:100%;min-height:2.75rem}
 input[type=checkbox]{width:1.25rem;height:1.25rem;vertical-align:-.2rem;accent-color:var(--accent)}
-.chips{display:flex;flex-wrap:wrap;gap:.35rem;margin-bottom:.4rem}.chips:empty{display:none}
-.chip{display:inline-flex;align-items:center;gap:.45rem;max-width:100%;border-radius:1rem;
-padding:.1rem .2rem .1rem .7rem;border:1px solid var(--edge);background:var(--raised);
-font-size:.9rem;line-height:1.4}
+.chips{display:flex;flex-wrap:wrap;gap:var(--space-1);margin-bottom:var(--space-2)}
+.chips:empty{display:none}
+.chip{display:inline-flex;align-items:center;gap:var(--space-2);max-width:100%;
+border-radius:var(--radius-full);
+padding:var(--space-0) var(--space-1) var(--space-0) var(--space-3);border:1px solid var(--edge);
+background:var(--raised);
+font-size:var(--text-sm);line-height:1.4}
 .chip span{min-width:0}.chip .fault{display:block}
 .chip button.small{min-height:1.6rem;min-width:1.6rem;padding:0;border-color:transparent;
-border-radius:50%;line-height:1}
-textarea.code{font:.9rem/1.5 ui-monospace,Menlo,monospace}
+border-radius:var(--radius-full);line-height:1}
+textarea.code{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace}
 [aria-invalid=true]{border:2px solid var(--bad)}
 .fault{color:var(--bad);font-weight:600}
-.alarm{border-left:4px solid var(--bad);padding:.25rem 0 .25rem .85rem}
+.alarm{border-left:4px solid var(--bad);padding:var(--space-1) 0 var(--space-1) var(--space-3)}
 button{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600;
-min-height:2.75rem;padding:.5rem 1.1rem;cursor:pointer}
+min-height:2.75rem;padding:var(--space-2) var(--space-4);cursor:pointer}
 button:hover{filter:brightness(1.12)}
-button.small,button.danger,button.secondary{background:transparent;color:var(--ink);border-color:var(--edge)}
-button.small{white-space:nowrap;min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem;
+button.small,button.danger,button.secondary{background:transparent;color:var(--ink);
+border-color:var(--edge)}
+button.small{white-space:nowrap;min-height:1.9rem;padding:var(--space-0) var(--space-3);
+font-size:var(--text-sm);
 font-weight:500}
 button.small:hover,button.danger:hover,button.secondary:hover{background:var(--raised);filter:none}
 button.danger:hover{color:var(--bad);border-color:var(--bad)}
 fieldset.danger{background:transparent;border-style:dashed;box-shadow:none}
-p>small{display:block;margin-top:.25rem}
-details{margin:.75rem 0}
-summary{cursor:pointer;padding:.5rem 0;font-weight:600;width:fit-content}
-summary:hover{color:var(--accent)}details[open]>summary{margin-bottom:.4rem}
-.rare{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;background:var(--field);
-box-shadow:var(--shadow)}
-.rare>summary{padding:.6rem 1rem;width:auto}
+p>small{display:block;margin-top:var(--space-1)}
+details{margin:var(--space-3) 0}
+summary{cursor:pointer;padding:var(--space-2) 0;font-weight:600;width:fit-content}
+summary:hover{color:var(--accent)}
+details[open]>summary{margin-bottom:var(--space-1)}
+.rare{border:1px solid var(--line);border-radius:var(--radius-lg);margin:var(--space-4) 0;
+background:var(--field);
+box-shadow:var(--shadow-1)}
+.rare>summary{padding:var(--space-2) var(--space-4);width:auto}
 .rare fieldset{border:0;box-shadow:none;margin:0;padding-top:0}
 `
 
 /** The documentation: the list of all pages, colors of code, and those of pictures. */
-const documentation = `.docs nav ul{display:block}.docs article h3{margin-top:1.5rem}
-.docs section,.docs article{margin-bottom:2rem}
-.contents p{margin:.9rem 0 .1rem;font-size:.875rem;color:var(--quiet)}
-.contents a{padding:.15rem 0}.contents a:not(:hover){text-decoration:none}
+const documentation = `.docs nav ul{display:block}.docs article h3{margin-top:var(--space-5)}
+.docs section,.docs article{margin-bottom:var(--space-6)}
+.contents p{margin:var(--space-4) 0 var(--space-0);font-size:var(--text-sm);color:var(--quiet)}
+.contents a{padding:var(--space-0) 0}.contents a:not(:hover){text-decoration:none}
 .contents a[aria-current]{font-weight:650;color:var(--ink)}
-.toc .inner{padding-left:1rem}.source{color:var(--quiet);font-size:.875rem}
-@media(min-width:56rem){.docs{display:grid;grid-template-columns:minmax(0,1fr) 14rem;gap:0 2.5rem}
+.toc .inner{padding-left:var(--space-4)}.source{color:var(--quiet);font-size:var(--text-sm)}
+@media(min-width:56rem){.docs{display:grid;grid-template-columns:minmax(0,1fr) 14rem;
+gap:0 var(--space-7)}
 .contents{position:sticky;top:1rem;max-height:calc(100vh - 2rem);overflow-y:auto;align-self:start;
-border-left:1px solid var(--line);padding-left:1rem}}
+border-left:1px solid var(--line);padding-left:var(--space-4)}}
 mark{background:none;color:var(--accent);font-weight:650}
 .hljs-comment,.hljs-meta,.hljs-quote,.hljs-punctuation{color:var(--quiet)}
 .hljs-keyword,.hljs-name,.hljs-tag,.hljs-section,.hljs-selector-tag{color:var(--accent)}
 .hljs-string,.hljs-regexp,.hljs-addition{color:var(--good)}
 .hljs-number,.hljs-literal,.hljs-attr,.hljs-attribute,.hljs-variable{color:var(--wait)}
-.shot{display:block;max-width:100%;height:auto;margin:1rem 0;border:1px solid var(--line);
-border-radius:.6rem}#found-count:empty{margin:0}.drawing{display:block;overflow-x:auto}
+.shot{display:block;max-width:100%;height:auto;margin:var(--space-4) 0;border:1px solid var(--line);
+border-radius:var(--radius-lg)}#found-count:empty{margin:0}.drawing{display:block;overflow-x:auto}
 .picture{display:block;width:100%;min-width:40rem;height:auto}
 .picture text{fill:var(--ink)}.picture .q{fill:var(--quiet);font-size:12px}
 .picture .n{fill:var(--good);font-weight:600}.picture .h{fill:var(--quiet)}
@@ -275,7 +324,8 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = typefaceRule + colors + text + frame + lists + tables + charts + shards +
+export const stylesheet = typefaceRule + colors + tokens + text + frame + lists + tables + charts +
+  shards +
   forms +
   documentation +
   others
