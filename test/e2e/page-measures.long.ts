@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gzipSync } from "node:zlib"
 import { allFaultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
-import { createSamplePages, type SamplePage } from "./browser/sample-pages.ts"
+import type { SamplePage } from "./browser/sample-page.ts"
+import { createSamplePages } from "./browser/sample-pages.ts"
 import { asAdmin, send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers } from "./receivers.ts"
@@ -57,8 +58,9 @@ it("a page has at most 60 kB of compressed scripts", async () => {
     return size
   }
   const found: Array<readonly [name: string, bytes: number]> = []
-  for (const { name, path } of pages) {
-    const { text } = await send(base, path, { headers: { ...asAdmin, accept: "text/html" } })
+  for (const { isStranger, name, path } of pages) {
+    const credentials = isStranger ? {} : asAdmin
+    const { text } = await send(base, path, { headers: { ...credentials, accept: "text/html" } })
     // The policy of pages allows no script in a page: each is a file of this origin.
     const scripts = [...text.matchAll(/<script [^>]*src="([^"]+)"/g)].map(([, one = ""]) => one)
     expect(scripts, name).toContain("/page.js")
@@ -72,13 +74,17 @@ it("a page has at most 60 kB of compressed scripts", async () => {
 
 describe("in a browser", () => {
   let browser: Browser
-  let tab: Tab
+  let signedIn: Tab
+  let stranger: Tab
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    tab = (await openTab(browser)).expects(404).expects(400)
-    await signIn(tab, base)
+    signedIn = (await openTab(browser)).expects(404).expects(400)
+    stranger = (await openTab(browser)).expects(401)
+    await signIn(signedIn, base)
   })
+
+  const tabOf = ({ isStranger }: SamplePage): Tab => isStranger ? stranger : signedIn
 
   afterAll(async () => {
     await browser?.close()
@@ -87,9 +93,13 @@ describe("in a browser", () => {
   it.each(looks)("axe finds nothing at $width px, $colorScheme", async ({ colorScheme, width }) => {
     const look = { viewport: { width, height }, colorScheme }
     const faults: Array<string> = []
-    await tab.page.setViewportSize(look.viewport)
-    await tab.page.emulateMedia({ colorScheme })
-    for (const { name, path } of pages) {
+    for (const { page } of [signedIn, stranger]) {
+      await page.setViewportSize(look.viewport)
+      await page.emulateMedia({ colorScheme })
+    }
+    for (const one of pages) {
+      const { name, path } = one
+      const tab = tabOf(one)
       await tab.page.goto(base + path)
       faults.push(...(await allFaultsOf(tab, look)).map((fault) => `${name}: ${fault}`))
       await tab.save(`measures/${width}-${colorScheme}/${name}`)
@@ -100,7 +110,9 @@ describe("in a browser", () => {
   it("has one primary action on a page, and reports when each page is first seen", async () => {
     const times: Array<readonly [name: string, ms: number]> = []
     const crowded: Array<string> = []
-    for (const { name, path } of pages) {
+    for (const one of pages) {
+      const { name, path } = one
+      const tab = tabOf(one)
       await tab.page.goto(base + path)
       const labels = await tab.page.evaluate(filledButtons) as ReadonlyArray<string>
       if (labels.length > 1) crowded.push(`${name}: ${labels.join(", ")}`)

@@ -3,7 +3,8 @@ import type { Browser, Locator } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
 import { adminHeaders, launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
-import { createSamplePages, type SamplePage } from "./browser/sample-pages.ts"
+import type { SamplePage } from "./browser/sample-page.ts"
+import { createSamplePages, pathsWithoutSample } from "./browser/sample-pages.ts"
 import { takeTour } from "./browser/tour.ts"
 import { asAdmin, expectStatus, postXml, send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
@@ -54,12 +55,7 @@ const visit = async (
 }
 
 it("every page is accessible and fits, narrow and wide, light and dark", async () => {
-  const left = [
-    ...pages,
-    { name: "home-tour", path: "/?mailbox=alice", status: 200 },
-    { name: "signed-in", path: "/sign-in", status: 200 },
-    { name: "browsers", path: "/accounts/admin/browser-sessions", status: 200 }
-  ]
+  const left = pages.filter(({ isStranger }) => !isStranger)
   const faults: Array<string> = []
   const checkAll = async (tab: Tab): Promise<void> => {
     tab.expects(404).expects(400)
@@ -69,12 +65,8 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
     tab.check()
   }
   const stranger = await openTab(browser)
-  const publicPage = { name: "mailbox-public", path: "/mailboxes/alice", status: 200 }
-  const form = { name: "sign-in", path: "/sign-in?return=/quotes", status: 200 }
-  const signOut = { name: "sign-out", path: "/sign-out", status: 200 }
-  const needed = { name: "sign-in-needed", path: "/mailboxes", status: 401 }
   stranger.expects(401)
-  for (const one of [publicPage, form, signOut, needed]) {
+  for (const one of pages.filter(({ isStranger }) => isStranger)) {
     faults.push(...await visit(stranger, one))
   }
   await stranger.close()
@@ -83,6 +75,13 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
   await Promise.all([checkAll(live), checkAll(other)])
   await other.close()
   expect(faults).toEqual([])
+})
+
+it("every path of /openapi.json that answers with a page has a sample", async () => {
+  const document: unknown = JSON.parse((await send(base, "/openapi.json")).text)
+  expect(pathsWithoutSample(document, pages)).toEqual([])
+  const withoutDocs = pages.filter(({ path }) => !path.startsWith("/docs/modules/"))
+  expect(pathsWithoutSample(document, withoutDocs)).toEqual(["/docs/modules/{page}"])
 })
 
 it("the page checks detect faults", async () => {

@@ -3,27 +3,10 @@ import { type Answer, asAdmin, childOf, expectStatus, openMailbox, parseXml, pos
   send } from "../client.ts"
 import { eventually } from "../process.ts"
 import { echoes, receiver } from "../receivers.ts"
+import { administrationPages } from "./sample-administration.ts"
+import { pathOf, type SamplePage, samplePage } from "./sample-page.ts"
 
 const statusWithinMs = 120_000
-
-/** A page to test: its name, its path, and its status. */
-export interface SamplePage {
-  readonly name: string
-  readonly path: string
-  readonly status: number
-}
-
-const samplePage = (name: string, path: string, status = 200): SamplePage => ({
-  name,
-  path,
-  status
-})
-
-/** Path and query of a URI of the service. */
-const pathOf = (uri: string | null): string => {
-  const { pathname, search } = new URL(uri ?? "", "http://here.test")
-  return pathname + search
-}
 
 const made = (answer: Answer): string =>
   pathOf(expectStatus(answer, 201, 202).headers.get("location"))
@@ -53,6 +36,7 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
     samplePage("mailbox", path),
     samplePage("mailbox-empty", "/mailboxes/bob"),
     samplePage("mailbox-shared", pathOf(alice.shared)),
+    samplePage("mailbox-public", path, { isStranger: true }),
     samplePage("notification", pathOf(first?.headers.get("location") ?? null))
   ]
 }
@@ -114,12 +98,24 @@ const sessions = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const headers = { "content-type": "application/xml" }
   const name = await send(base, `${begun}/name`, { method: "PUT", headers, body })
   expectStatus(name, 200, 201, 303)
+  const put = async (step: string, answer: string): Promise<string> => {
+    const text = `<answer continue="true">${answer}</answer>`
+    const sent = await send(base, `${begun}/${step}`, { method: "PUT", headers, body: text })
+    expectStatus(sent, 200, 201, 303)
+    return `${begun}/${step}`
+  }
+  const quest = await put("quest", "To seek the Grail")
+  const hard = await put("hard_question", "Assur")
   return [
     samplePage("bridge", "/cross_bridge"),
     samplePage("sessions", "/sessions"),
     samplePage("session", begun),
     samplePage("answer", `${begun}/name`),
-    samplePage("questions", "/questions/quest_question?name=Sir%20Robin")
+    samplePage("answer-quest", quest),
+    samplePage("answer-hard", hard),
+    samplePage("question-name", "/questions/name_question"),
+    samplePage("questions", "/questions/quest_question?name=Sir%20Robin"),
+    samplePage("question-hard", "/questions/hard_question?name=Robin&quest=Grail")
   ]
 }
 
@@ -127,9 +123,9 @@ const names = ["Ada Lovelace", "Ben Bitdiddle", "Cy D. Fect", "Dame Shirley", "E
 
 /** Quotes, customers for two pages, and a query. */
 const rows = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
-  const put = async (path: string, type: string, body: string): Promise<void> => {
+  const put = async (path: string, type: string, body: string): Promise<Answer> => {
     const headers = { ...asAdmin, "content-type": type }
-    expectStatus(await send(base, path, { method: "PUT", headers, body }), 200, 201)
+    return expectStatus(await send(base, path, { method: "PUT", headers, body }), 200, 201, 202)
   }
   const xml = "application/xml"
   await put(
@@ -139,7 +135,7 @@ const rows = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   )
   await put("/quotes/NORD", xml, "<quote><price currency=\"NOK\">1203.0075</price></quote>")
   const table = names.map((name, at) => `c${at},${name},${18 + 9 * at}`)
-  await put("/customers", "text/csv", `id,name,age\n${table.join("\n")}\n`)
+  const load = await put("/customers", "text/csv", `id,name,age\n${table.join("\n")}\n`)
   const document = `<query on="customers"><title>Of age</title><all>
 <where field="age" op="ge" value="21"/><where field="name" op="contains" value="e"/></all></query>`
   const answer = await postXml(base, "/queries", document, asAdmin)
@@ -149,6 +145,7 @@ const rows = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
     samplePage("quote", "/quotes/ACME"),
     samplePage("customers", "/customers?agemin=21&return=name+age&limit=2"),
     samplePage("customer", "/customers/c1"),
+    samplePage("load", pathOf(load.headers.get("location"))),
     samplePage("queries", "/queries"),
     samplePage("query", query),
     samplePage("query-result", `/customers?query=${encodeURIComponent(query)}`)
@@ -166,32 +163,70 @@ const accounts = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   ]
 }
 
-/** Fills the service at `base`; returns every kind of page, as an admin sees it. */
-export const createSamplePages = async (base: string): Promise<ReadonlyArray<SamplePage>> => [
+/** The pages that need no content. */
+const fixedPages: ReadonlyArray<SamplePage> = [
   samplePage("home", "/"),
-  ...await mailboxes(base),
-  ...await outgoing(base),
-  ...await registrations(base),
-  ...await cabinets(base),
-  ...await sessions(base),
-  ...await rows(base),
-  ...await accounts(base),
-  samplePage("administration", "/admin"),
-  samplePage("cluster", "/cluster"),
-  samplePage("history", "/cluster/history"),
-  samplePage("actors", "/cluster/actors/mailbox"),
-  samplePage("actor", "/cluster/actors/mailbox/alice"),
-  samplePage("limits", "/limits"),
-  samplePage("settings", "/settings"),
+  samplePage("home-tour", "/?mailbox=alice"),
   samplePage("problems", "/problems"),
+  samplePage("problem", "/problems/malformed"),
   samplePage("docs", "/docs"),
   samplePage("docs-concepts", "/docs/concepts"),
   samplePage("docs-recipes", "/docs/how-to/recipes"),
   samplePage("docs-settings", "/docs/reference/settings"),
+  samplePage("docs-module", "/docs/modules/http"),
   samplePage("docs-search", "/docs?q=push+registration"),
   samplePage("docs-search-empty", "/docs?q=xyzzy"),
   samplePage("docs-api", "/docs/api"),
   samplePage("docs-api-registrations", "/docs/api/registrations"),
-  samplePage("not-found", "/nothing/here", 404),
-  samplePage("malformed", "/customers?agemin=old", 400)
+  samplePage("not-found", "/nothing/here", { status: 404 }),
+  samplePage("malformed", "/customers?agemin=old", { status: 400 })
 ]
+
+/** Fills the service at `base`; returns every kind of page, most as an admin sees it. */
+export const createSamplePages = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
+  const posts = await mailboxes(base)
+  const content = [
+    ...posts,
+    ...await outgoing(base),
+    ...await registrations(base),
+    ...await cabinets(base),
+    ...await sessions(base),
+    ...await rows(base),
+    ...await accounts(base)
+  ]
+  const notification = posts.find(({ name }) => name === "notification")?.path ?? ""
+  return [...fixedPages, ...content, ...await administrationPages(base, notification)]
+}
+
+/** The path of a GET operation whose answer may be a page, as `/openapi.json` names it. */
+const htmlPaths = (document: unknown): ReadonlyArray<string> => {
+  // The service's own document, which test/http/openapi.test.ts checks.
+  const { paths } = document as {
+    readonly paths: Readonly<
+      Record<string, {
+        readonly get?: {
+          readonly responses: Readonly<Record<string, { readonly content?: object }>>
+        }
+      }>
+    >
+  }
+  return Object.entries(paths)
+    .filter(([, { get }]) => "text/html" in (get?.responses["200"]?.content ?? {}))
+    .map(([path]) => path)
+}
+
+/** The paths of pages of which `pages` has no sample. */
+export const pathsWithoutSample = (
+  document: unknown,
+  pages: ReadonlyArray<SamplePage>
+): ReadonlyArray<string> => {
+  const paths = htmlPaths(document)
+  const patternOf = (path: string) => new RegExp(`^${path.replaceAll(/\{[^}]*\}/g, "[^/]+")}$`)
+  // A path without parameters is never the example of one with them.
+  const sampled = new Set(pages.map(({ path }) => {
+    const { pathname } = new URL(path, "http://here.test")
+    return paths.find((one) => one === pathname) ??
+      paths.find((one) => patternOf(one).test(pathname))
+  }))
+  return paths.filter((path) => !sampled.has(path))
+}
