@@ -18,6 +18,15 @@ const formField = /(?:^|&)(?:to|from|description|url|content)(?:[=&]|$)/
 export const isNotificationForm = (bytes: Uint8Array): boolean =>
   formField.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"))
 
+const fieldsOfNotification = new Set(["to", "from", "description", "url", "content"])
+
+/** Whether a form has fields of a notification and no others, as that of a page. */
+export const isFormOfNotification = (bytes: Uint8Array): boolean => {
+  const fields = isNotificationForm(bytes) ? parseFormBody(bytes) : undefined
+  return fields?.ok === true &&
+    fields.value.entries().every(([name]) => fieldsOfNotification.has(name))
+}
+
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
   fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())

@@ -3,9 +3,12 @@ import { createHmac } from "node:crypto"
 
 const prefix = "whsec_"
 
-const signed = (secret: string, content: string): string => {
+/** A body, as text or as its bytes. */
+type SignedContent = string | Uint8Array
+
+const signed = (secret: string, head: string, body: SignedContent): string => {
   const key = Buffer.from(secret.slice(secret.startsWith(prefix) ? prefix.length : 0), "base64")
-  return `v1,${createHmac("sha256", key).update(content).digest("base64")}`
+  return `v1,${createHmac("sha256", key).update(head).update(body).digest("base64")}`
 }
 
 /**
@@ -16,15 +19,15 @@ export const sign = (
   secrets: ReadonlyArray<string>,
   id: string,
   timestamp: number,
-  body: string
-): string => secrets.map((secret) => signed(secret, `${id}.${timestamp}.${body}`)).join(" ")
+  body: SignedContent
+): string => secrets.map((secret) => signed(secret, `${id}.${timestamp}.`, body)).join(" ")
 
 /** The headers of a push that is signed by Standard Webhooks. */
 export const webhookHeaders = (
   secrets: ReadonlyArray<string>,
   id: string,
   timestamp: number,
-  body: string
+  body: SignedContent
 ): Readonly<Record<string, string>> => ({
   "webhook-id": id,
   "webhook-timestamp": `${timestamp}`,
@@ -32,5 +35,5 @@ export const webhookHeaders = (
 })
 
 /** The `X-Hub-Signature` of a body (WebSub §7.1); the secret is taken as it is written. */
-export const hubSignature = (secret: string, body: string): string =>
+export const hubSignature = (secret: string, body: SignedContent): string =>
   `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`

@@ -81,6 +81,37 @@ describe("a mailbox with a secret of webhooks", () => {
     expect(await count()).toBe(1)
   })
 
+  it("checks the bytes as they came, of any type and in any charset", async () => {
+    const { count, href } = await open("raw")
+    const sign = (bytes: Uint8Array) => createHmac("sha256", secret).update(bytes).digest("hex")
+    const bodies: ReadonlyArray<readonly [type: string, bytes: Uint8Array]> = [
+      ["application/json", Buffer.from("\ufeff{\"title\":\"with a byte order mark\"}")],
+      ["application/json; charset=iso-8859-1", Buffer.from("{\"title\":\"é\"}", "latin1")],
+      ["application/x-www-form-urlencoded", Buffer.from("payload=%7B%22title%22%3A1%7D")],
+      ["image/png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x00, 0xff])]
+    ]
+    for (const [type, bytes] of bodies) {
+      const post = (headers: Readonly<Record<string, string>>) =>
+        service.send("POST", href, { body: bytes, type, headers })
+      expect((await post({})).status, type).toBe(403)
+      const changed = sign(Buffer.concat([bytes, Buffer.from(" ")]))
+      expect((await post({ "X-Hub-Signature-256": `sha256=${changed}` })).status, type).toBe(403)
+      const signature = { "X-Hub-Signature-256": `sha256=${sign(bytes)}` }
+      expect((await post(signature)).status, type).toBe(202)
+      const date = new Date()
+      const timed = {
+        "webhook-id": "msg_2",
+        "webhook-timestamp": String(Math.floor(date.getTime() / 1000)),
+        "webhook-signature": `v1,${
+          createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"))
+            .update(`msg_2.${Math.floor(date.getTime() / 1000)}.`).update(bytes).digest("base64")
+        }`
+      }
+      expect((await post(timed)).status, type).toBe(202)
+    }
+    expect(await count()).toBe(bodies.length)
+  })
+
   it("refuses every other webhook, and stores nothing", async () => {
     const { count, href, post } = await open("wrong")
     for (const [what, headers] of Object.entries(wrong())) {
@@ -155,7 +186,7 @@ describe("a signature", () => {
       "x-hub-signature-256":
         "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
     })
-    const signed = { headers, text: "Hello, World!" }
+    const signed = { headers, bytes: Buffer.from("Hello, World!") }
     expect(isSigned(signed, "It's a Secret to Everybody", 0)).toBe(true)
     expect(isSigned(signed, "It's a secret to everybody", 0)).toBe(false)
   })
@@ -170,7 +201,10 @@ describe("a signature", () => {
         "webhook-timestamp": "1",
         "webhook-signature": `v1,${signature}`
       })
-      expect([other, isSigned({ headers, text }, other, 1000)]).toEqual([other, false])
+      expect([other, isSigned({ headers, bytes: Buffer.from(text) }, other, 1000)]).toEqual([
+        other,
+        false
+      ])
     }
   })
 
@@ -180,7 +214,7 @@ describe("a signature", () => {
       "svix-timestamp": "1614265330",
       "svix-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     })
-    const signed = { headers, text: "{\"test\": 2432232314}" }
+    const signed = { headers, bytes: Buffer.from("{\"test\": 2432232314}") }
     expect(isSigned(signed, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1614265330_000)).toBe(true)
   })
 })

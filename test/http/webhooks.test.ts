@@ -4,7 +4,8 @@ import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { uriCharsMax, webhookValuesCharsMax } from "../../http/limits.ts"
 import { fillTemplate, isTemplate, senderNames,
   templatesOf } from "../../http/resources/mailboxes/webhook-template.ts"
-import { itemOf, type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
+import { descriptions, itemOf, type Mailboxes, notification, owner,
+  startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 
@@ -82,6 +83,32 @@ const webhooks: ReadonlyArray<readonly [string, unknown, Readonly<Record<string,
   }]
 ]
 
+const form = "application/x-www-form-urlencoded"
+
+const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x00, 0xff])
+
+/** Bodies without JSON, and the description of each. */
+const others: ReadonlyArray<readonly [type: string, body: string | Uint8Array, about: string]> = [
+  ["image/png", png, "A picture"],
+  ["application/pdf", "%PDF-1.7", "A PDF document"],
+  ["text/csv; charset=utf-8", "host,load\r\na,1", "host,load"],
+  ["text/html", "<script>alert(1)</script>", "An HTML page"],
+  [
+    "application/xml",
+    "<?xml version=\"1.0\"?><!-- 1 --><rss version=\"2.0\"/>",
+    "An XML document (rss)"
+  ],
+  ["image/svg+xml", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "A picture"],
+  ["application/xml", "<open>", "An XML document (open)"],
+  ["application/xml", Buffer.from([0xff, 0x00]), "An XML document"],
+  [json, "{\"title\":", "A webhook that is no valid JSON"],
+  ["multipart/form-data; boundary=b", "--b\r\n\r\n1\r\n--b--\r\n", "A form with files"],
+  [form, "description=&amount=7", "description=&amount=7"],
+  ["text/plain; charset=iso-8859-1", Buffer.from([0xe9]), "A webhook of the type text/plain"],
+  ["application/vnd.sensor", "21.5", "A webhook of the type application/vnd.sensor"],
+  ["no media type", "21.5", "A webhook of the type no media type"]
+]
+
 /** The fields of the only notification of a mailbox, and its content. */
 const stored = async (href: string) => {
   const listing = await service.send("GET", href, { basic: owner })
@@ -146,16 +173,109 @@ describe("a mailbox that takes webhooks", () => {
     expect(all).toEqual(Array.from({ length: 5 }, () => "A webhook"))
   })
 
-  it("still takes notifications, and refuses what is neither", async () => {
+  it("takes GitHub's form, whose field is the JSON for the templates", async () => {
+    const { href } = await service.open("form", "<webhook>github</webhook>")
+    const sent = webhooks.find(([sender]) => sender === "github")?.[1]
+    const body = new URLSearchParams({ payload: JSON.stringify(sent) }).toString()
+    expect((await service.send("POST", href, { body, type: form })).status).toBe(202)
+    const { content, fields } = await stored(href)
+    expect(fields).toEqual({
+      description: "o/r opened Spelling error",
+      tags: "octocat",
+      click: "https://github.com/o/r/issues/1"
+    })
+    expect([content.header("content-type"), content.text]).toEqual([form, body])
+  })
+
+  it.each(others)("takes as it is: %s", async (type, body, description) => {
+    const name = `other-${others.findIndex((one) => one[0] === type && one[1] === body)}`
+    const { href } = await service.open(
+      name,
+      "<webhook>{/title}</webhook><webhook-link>https://example.org/{/id}</webhook-link>"
+        + "<webhook-tags>shop</webhook-tags>"
+    )
+    expect((await service.send("POST", href, { body, type })).status).toBe(202)
+    const { content, fields } = await stored(href)
+    expect(fields).toEqual({ description, tags: "shop" })
+    expect(content.header("content-type")).toBe(
+      type === "no media type" ? "application/octet-stream" : type
+    )
+    expect(content.header("content-length")).toBe(String(Buffer.from(body).length))
+    if (typeof body === "string") expect(content.text).toBe(body)
+    expect(content.header("content-security-policy")).toContain("sandbox")
+    expect(content.header("x-content-type-options")).toBe("nosniff")
+    const isInline = /^(?:text\/plain|image\/png)/.test(type)
+    expect(content.header("content-disposition")).toBe(isInline ? "inline" : "attachment")
+  })
+
+  it("describes what has no JSON by a template that names no value", async () => {
+    const { href } = await service.open("constant", "<webhook>The camera</webhook>")
+    expect((await service.send("POST", href, { body: png, type: "image/png" })).status).toBe(202)
+    expect((await stored(href)).fields).toEqual({ description: "The camera" })
+  })
+
+  it("takes them with an Idempotency-Key, and from an account where only these may", async () => {
+    const { href } = await service.open(
+      "accounts",
+      "<webhook>{/title}</webhook><deposit>accounts</deposit>"
+    )
+    const sent = { body: png, type: "image/png" }
+    expect((await service.send("POST", href, sent)).status).toBe(401)
+    const headers = { "Idempotency-Key": "a-key-of-22-characters-or-more" }
+    const first = await service.send("POST", href, { ...sent, basic: service.bob, headers })
+    const again = await service.send("POST", href, { ...sent, basic: service.bob, headers })
+    expect([first.status, again.status]).toEqual([202, 202])
+    expect(again.header("location")).toBe(first.header("location"))
+    expect((await stored(href)).fields).toEqual({ description: "A picture" })
+  })
+
+  it("takes no more of any type than of a document", async () => {
+    const { href } = await service.open("large", "<webhook>grafana</webhook>")
+    const plain = await service.open("large-plain")
+    const sent = { body: Buffer.alloc(256 * 1024 + 1), type: "image/png" }
+    expect((await service.send("POST", href, sent)).status).toBe(413)
+    expect((await service.send("POST", plain.href, sent)).status).toBe(415)
+  })
+
+  it("still takes notifications and text, and reports their faults", async () => {
     const { href } = await service.open("both", "<webhook>grafana</webhook>")
-    const status = async (body: string, type: string) =>
-      (await service.send("POST", href, { body, type })).status
+    const status = async (body: string, type: string, headers = {}) =>
+      (await service.send("POST", href, { body, type, headers })).status
     expect(await status(notification("hello"), "application/xml")).toBe(202)
     const item = { description: "in JSON", url: "http://example.org/" }
     expect(await status(JSON.stringify({ item }), json)).toBe(202)
+    expect(await status("description=a&content=b", form)).toBe(202)
+    expect(await status("some=text", form)).toBe(202)
+    expect(await status("payload=text", form)).toBe(202)
+    expect(await status("hello", "text/plain", { Priority: "high" })).toBe(202)
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing))
+      .toEqual(["hello", "in JSON", "a", "some=text", "payload=text", "hello"])
+    const xml = "application/xml"
+    const unfinished = "<?xml version=\"1.0\"?><notification><item/></notification>"
+    expect(await status(unfinished, xml)).toBe(422)
+    expect(await status("<!DOCTYPE notification><notification/>", xml)).toBe(400)
+    expect(await status("<notification>", xml)).toBe(400)
+    expect(await status("description=&content=b", form)).toBe(422)
+    expect(await status("hello", "text/plain", { Priority: "7" })).toBe(422)
+    for (const type of [json, xml, form, "image/png", "text/plain"]) {
+      expect([400, 415, 422], type).toContain(await status("", type))
+    }
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toHaveLength(6)
+  })
+
+  it("is the only one that does: others refuse the same bodies, as ever", async () => {
+    const { href } = await service.open("none")
+    const status = async (body: string, type: string) =>
+      (await service.send("POST", href, { body, type })).status
     expect(await status("{\"title\":", json)).toBe(400)
     expect(await status("<rss/>", "application/xml")).toBe(422)
     expect(await status("PNG", "image/png")).toBe(415)
+    expect(await status("a,b", "text/csv")).toBe(415)
+    expect(await status("description=&amount=7", form)).toBe(422)
+    expect(await status("payload=%7B%7D", form)).toBe(202)
+    expect(descriptions(await service.send("GET", href, { basic: owner })))
+      .toEqual(["payload=%7B%7D"])
   })
 
   it("shows its templates to its owner, who changes and removes them", async () => {

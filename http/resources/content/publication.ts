@@ -29,6 +29,15 @@ interface ContentKind {
 const mediaType =
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
 
+const isMediaType = (type: string): boolean =>
+  type.length <= headerValueCharsMax && mediaType.test(type)
+
+/** The type of content that nobody refuses for its type: a field that names none counts as none. */
+export const typeOrUnnamed = (contentType: string): string => {
+  const type = contentType.trim()
+  return isMediaType(type) ? type : unnamedType
+}
+
 const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
   const { headers } = call.request
   const type = headers.get("content-type")?.trim() ?? unnamedType
@@ -38,7 +47,7 @@ const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
       unnamedType
     return Effect.fail(httpError("unsupported-media-type", detail))
   }
-  if (type.length > headerValueCharsMax || !mediaType.test(type)) {
+  if (!isMediaType(type)) {
     return Effect.fail(httpError("malformed", "Content-Type is not a media type"))
   }
   if (disposition === undefined) return Effect.succeed({ type })

@@ -362,6 +362,8 @@ const fixed: ResourceDefinition = {
       acceptPost,
       id: "deposit",
       summary: "Deposits a notification",
+      description: "A mailbox with the setting `webhook` takes a body of any type: what is no "
+        + "notification becomes content as it came.",
       needs: "anyone",
       scopes: ["deposit", "send"],
       headers: ["Priority", "Tags", "Click", "traceparent"],

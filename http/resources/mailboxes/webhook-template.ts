@@ -57,6 +57,9 @@ const wholeTemplate = new RegExp(templatePattern)
 
 export const isTemplate = (text: string): boolean => wholeTemplate.test(text)
 
+/** Whether a template is the same for every webhook. */
+export const isConstant = (template: string): boolean => !template.includes("{")
+
 const valueAt = (document: unknown, path: string): unknown => {
   let value = document
   for (const part of path.slice(1).split("/")) {

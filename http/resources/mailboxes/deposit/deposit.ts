@@ -35,7 +35,8 @@ import { checkSecret, defineMailboxHandler, describeForReader, describeMailbox, 
   withMailboxLink } from "../mailbox-access.ts"
 import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
-import { mayBeWebhook, takeWebhook, type UnreadBody } from "./webhook.ts"
+import { isPayloadForm } from "./webhook-body.ts"
+import { faultOfUnread, takeWebhook, type UnreadBody } from "./webhook.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
@@ -357,22 +358,22 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
   const { request } = call
   const contentType = request.headers.get("content-type") ?? ""
   const read = readDeposit(service, request, bytes, contentType)
-  if (!read.ok && !mayBeWebhook(contentType)) return yield* read.fault
-  const account = yield* depositingAccount({ call, mailbox, service })
-  const { document, isSigned } = read.ok
-    ? { document: read.value, isSigned: false }
+  const account = depositingAccount({ call, mailbox, service })
+  const taken = read.ok && !isPayloadForm(bytes, contentType)
+    ? { document: read.value, isSigned: false, account: yield* account }
     : yield* takeWebhook(
       service,
       mailbox,
       request,
-      { bytes, contentType, fault: read.fault },
+      { bytes, contentType, otherwise: read },
       account
     )
+  const { document, isSigned } = taken
   const { ids, key } = call
   // A key recognizes its own deposit only; without one the same document is recognized.
   const digest = key === undefined ? digestOf(bytes, document) : ids.id("deposit")
   const body = { document, digest, isSigned }
-  const depositor = depositorOf(service, call.request, account)
+  const depositor = depositorOf(service, call.request, taken.account)
   const href = yield* deposit(service, mailbox, ids, body, depositor, key)
   return depositAnswer(service, mailbox, call.request, href)
 })
@@ -435,7 +436,7 @@ const refuseDeposit = (
 /** Continues with an effect, for the deposits that need more than one message. */
 const forkDeposit = (
   direct: DirectDeposit,
-  bytes: Uint8Array,
+  bytes: Uint8Array | undefined,
   effect: Effect.Effect<string, HandlerFailure>
 ): void => {
   const { request, span } = direct
@@ -446,12 +447,18 @@ const forkDeposit = (
   })
 }
 
-/** A deposit of a body that is no notification. */
+/** A deposit of a body that may be a webhook. */
 const depositWebhook = Effect.fnUntraced(function*(
   { mailbox, request, service }: DirectDeposit,
   unread: UnreadBody
 ): Effect.fn.Return<string, HandlerFailure> {
-  const { document, isSigned } = yield* takeWebhook(service, mailbox, request, unread, undefined)
+  const { document, isSigned } = yield* takeWebhook(
+    service,
+    mailbox,
+    request,
+    unread,
+    Effect.succeed(undefined)
+  )
   const body = { document, digest: digestOf(unread.bytes, document), isSigned }
   return yield* deposit(service, mailbox, randomIds, body, strangerOf(service, request))
 })
@@ -459,11 +466,9 @@ const depositWebhook = Effect.fnUntraced(function*(
 const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: string): void => {
   const { mailbox, request, service } = direct
   const document = readDeposit(service, request, bytes, contentType)
-  if (!document.ok) {
-    const { fault } = document
-    return mayBeWebhook(contentType)
-      ? forkDeposit(direct, bytes, depositWebhook(direct, { bytes, contentType, fault }))
-      : refuseDeposit(direct, fault, bytes)
+  if (!document.ok || isPayloadForm(bytes, contentType)) {
+    const unread = { bytes, contentType, otherwise: document }
+    return forkDeposit(direct, bytes, depositWebhook(direct, unread))
   }
   const digest = digestOf(bytes, document.value)
   const depositor = strangerOf(service, request)
@@ -505,6 +510,14 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
   }, direct.span === undefined ? traceparentOf(request) : direct.span.traceparent)
 }
 
+/** Refuses a body that could not be read; one of a type that is not accepted is 415 first. */
+const refuseUnread = (direct: DirectDeposit, contentType: string, fault: HttpError): void => {
+  if (isAccepted(contentType)) return refuseDeposit(direct, fault)
+  const { mailbox, service } = direct
+  const unsupported = unsupportedMediaType("POST", acceptPost)
+  forkDeposit(direct, undefined, faultOfUnread(service, mailbox, fault, unsupported))
+}
+
 /** The hot path of A2; see `Handler.direct`. */
 export const directDeposit = (service: Service) => {
   const route = "/mailboxes/{mailbox}"
@@ -529,12 +542,9 @@ export const directDeposit = (service: Service) => {
       span
     }
     const contentType = request.headers.get("content-type") ?? ""
-    if (!isAccepted(contentType) && !mayBeWebhook(contentType)) {
-      return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
-    }
     const networkOf = () => service.clients.clientOf(request).network
     exchange.bytes(service.documentParser.limits.documentBytesMax, networkOf, (body) => {
-      if (!(body instanceof Uint8Array)) return refuseDeposit(direct, bodyError(body))
+      if (!(body instanceof Uint8Array)) return refuseUnread(direct, contentType, bodyError(body))
       service.rateLimiter?.countDocument(request, body.length)
       try {
         depositDirectly(direct, body, contentType)

@@ -8,10 +8,10 @@ import { hubSignature, webhookHeaders } from "../../../../actors/index.ts"
 import { webhookAgeMsMax } from "../../../limits.ts"
 import type { RequestHeaders } from "../../../wire/index.ts"
 
-/** A webhook with its signature. */
+/** A webhook with its signature, which is of the bytes as they came. */
 export interface SignedBody {
   readonly headers: Pick<RequestHeaders, "get">
-  readonly text: string
+  readonly bytes: Uint8Array
 }
 
 /** Whether one of the given signatures is the expected one, in a time that does not tell which. */
@@ -26,26 +26,26 @@ const hasSignature = (given: ReadonlyArray<string>, expected: string): boolean =
 const isRecent = (seconds: string, nowMs: number): boolean =>
   /^\d{1,12}$/.test(seconds) && Math.abs(Number(seconds) * 1000 - nowMs) <= webhookAgeMsMax
 
-/** The hexadecimal HMAC-SHA256 of a text. */
-const hmacOf = (secret: string, text: string): string =>
-  hubSignature(secret, text).slice("sha256=".length)
+/** The hexadecimal HMAC-SHA256 of a body. */
+const hmacOf = (secret: string, bytes: Uint8Array): string =>
+  hubSignature(secret, bytes).slice("sha256=".length)
 
 type Check = (body: SignedBody, secret: string, nowMs: number) => boolean
 
-const isHubSigned: Check = ({ headers, text }, secret) =>
-  hasSignature([headers.get("x-hub-signature-256") ?? ""], hubSignature(secret, text))
+const isHubSigned: Check = ({ headers, bytes }, secret) =>
+  hasSignature([headers.get("x-hub-signature-256") ?? ""], hubSignature(secret, bytes))
 
-const isGrafanaSigned: Check = ({ headers, text }, secret) =>
-  hasSignature([headers.get("x-grafana-alerting-signature") ?? ""], hmacOf(secret, text))
+const isGrafanaSigned: Check = ({ headers, bytes }, secret) =>
+  hasSignature([headers.get("x-grafana-alerting-signature") ?? ""], hmacOf(secret, bytes))
 
 /** `t=<seconds>,v1=<signature>`, with more of `v1` while a secret is rotated. */
-const isStripeSigned: Check = ({ headers, text }, secret, nowMs) => {
+const isStripeSigned: Check = ({ headers, bytes }, secret, nowMs) => {
   const parts = (headers.get("stripe-signature") ?? "").split(",").map((part) => part.trim())
   const valuesOf = (name: string) =>
     parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1))
   const [seconds = ""] = valuesOf("t")
   return isRecent(seconds, nowMs) &&
-    hasSignature(valuesOf("v1"), hmacOf(secret, `${seconds}.${text}`))
+    hasSignature(valuesOf("v1"), hmacOf(secret, Buffer.concat([Buffer.from(`${seconds}.`), bytes])))
 }
 
 /**
@@ -56,7 +56,7 @@ const standardSecret = /^whsec_[A-Za-z0-9+/]{22,}={0,2}$/
 
 /** The specification of Standard Webhooks, whose fields Svix names by its own prefix, too. */
 const isStandardSigned =
-  (prefix: "webhook" | "svix"): Check => ({ headers, text }, secret, nowMs) => {
+  (prefix: "webhook" | "svix"): Check => ({ headers, bytes }, secret, nowMs) => {
     const [id = "", seconds = "", signatures = ""] = ["id", "timestamp", "signature"].map((name) =>
       headers.get(`${prefix}-${name}`)
     )
@@ -65,7 +65,7 @@ const isStandardSigned =
       [secret],
       id,
       Number(seconds),
-      text
+      bytes
     )
     return hasSignature(signatures.split(" "), expected)
   }

@@ -1,20 +1,23 @@
 /**
- * Webhooks of services that do not know the protocol. Their JSON becomes content of the mailbox as
- * it came, and the mailbox's templates make the notification.
+ * Webhooks of services that do not know the protocol. Their body becomes content of the mailbox as
+ * it came, and the mailbox's templates make the notification of its JSON.
  */
 import { Effect } from "effect"
 import { signingSecretOf } from "../../../../actors/index.ts"
 import type { WebhookTemplates } from "../../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../../runtime/index.ts"
-import { mediaTypeOf } from "../../../formats/index.ts"
-import type { NotificationDocument } from "../../../formats/xml/index.ts"
+import { bodyKind, mediaTypeOf } from "../../../formats/index.ts"
+import type { NotificationDocument, Result } from "../../../formats/xml/index.ts"
 import { type HandlerFailure, type HttpError, httpError,
   type Service } from "../../../pipeline/index.ts"
 import type { HttpRequest } from "../../../wire/index.ts"
 import { describeMailbox, type MailboxRef } from "../mailbox-access.ts"
-import { fillTemplate, templatesOf } from "../webhook-template.ts"
+import { typeOrUnnamed } from "../../content/index.ts"
+import { fillTemplate, isConstant, templatesOf } from "../webhook-template.ts"
 import { contentNotification, titleOf } from "./plain-text.ts"
 import { clickElement, priorityElement, tagsElement } from "./text-fields.ts"
+import { describeBody, isFaultyNotification, jsonOf, type WebhookBody,
+  webhookBodyOf } from "./webhook-body.ts"
 import { isSigned } from "./webhook-signature.ts"
 
 /** Words for how grave an alert is, as priorities. */
@@ -29,47 +32,39 @@ const severities: ReadonlyMap<string, string> = new Map([
   ["none", "low"]
 ])
 
-/** Whether a body may be a webhook: JSON of any kind. */
-export const mayBeWebhook = (contentType: string): boolean =>
-  /^application\/(?:[\w.-]+\+)?json$/.test(mediaTypeOf(contentType))
-
-/** The body of a deposit that is no notification, and the failure that says so. */
+/** The body of a deposit, and what it is in a mailbox that takes no webhooks. */
 export interface UnreadBody {
   readonly bytes: Uint8Array
   readonly contentType: string
-  readonly fault: HttpError
+  readonly otherwise: Result<NotificationDocument, HttpError>
 }
+
+/** The type of the content. That of JSON names no charset. */
+const typeOf = ({ contentType }: WebhookBody, json: unknown): string =>
+  json === undefined || bodyKind(contentType) === "form"
+    ? typeOrUnnamed(contentType)
+    : mediaTypeOf(contentType)
 
 /**
  * The notification of a webhook. It is never refused for what a template makes of it: who sends it
- * cannot change the templates.
+ * cannot change the templates. Without JSON, a template that names a value makes nothing.
  */
-const notificationOf = (
-  webhook: unknown,
-  { bytes, contentType }: UnreadBody,
-  written: WebhookTemplates
-): NotificationDocument => {
+const notificationOf = (body: WebhookBody, written: WebhookTemplates): NotificationDocument => {
   const templates = templatesOf(written)
-  const fill = (template = ""): string => fillTemplate(template, webhook).trim()
+  const json = jsonOf(body)
+  const fill = (template = ""): string =>
+    json === undefined && !isConstant(template) ? "" : fillTemplate(template, json?.value).trim()
   const priority = fill(templates.priority).toLowerCase()
   const extra = priorityElement(severities.get(priority) ?? priority) +
     tagsElement(titleOf(fill(templates.tags))) + clickElement(fill(templates.link))
   const description = titleOf(fill(templates.description).replace(/\s+/g, " "))
+  const untitled = json === undefined ? describeBody(body) : "A webhook"
   return contentNotification(
-    description === "" ? "A webhook" : description,
-    mediaTypeOf(contentType),
-    bytes,
+    description === "" ? untitled : description,
+    typeOf(body, json),
+    body.bytes,
     extra
   )
-}
-
-/** The JSON of a text; undefined if it is none. */
-const parseJson = (text: string): { readonly value: unknown } | undefined => {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
 }
 
 const unsigned = httpError(
@@ -89,32 +84,47 @@ const unreadable = httpError(
 interface Webhook {
   readonly document: NotificationDocument
   readonly isSigned: boolean
+  /** The depositing account, if the sender has one. */
+  readonly account: string | undefined
 }
 
 /**
- * Takes a body that is no notification, in a mailbox that takes webhooks. Fails with the fault of
- * the body in any other, and with 403 where the mailbox asks for a signature, the sender has no
- * account, and the signature is not right; with 503 where the secret cannot be decrypted.
+ * Takes a body that is no notification, in a mailbox that takes webhooks. In any other, and for a
+ * notification with a fault, it is what `otherwise` says. Fails with 403 where the mailbox asks for
+ * a signature, the sender has no account, and the signature is not right; with 503 where the secret
+ * cannot be decrypted. `account` is found only for a webhook.
  */
 export const takeWebhook = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   { headers }: HttpRequest,
-  unread: UnreadBody,
-  account: string | undefined
+  { bytes, contentType, otherwise }: UnreadBody,
+  account: Effect.Effect<string | undefined, HandlerFailure>
 ): Effect.fn.Return<Webhook, HandlerFailure> {
   const { documentParser, keyring, nowMs } = service
-  const view = yield* describeMailbox(service, mailbox)
-  if (isRefusal(view) || view.settings.webhook === undefined) return yield* unread.fault
-  const text = documentParser.decode(unread.bytes, unread.contentType)
-  const json = text.ok ? parseJson(text.value) : undefined
-  if (!text.ok || json === undefined) return yield* unread.fault
-  const { webhook } = view.settings
-  const document = () => notificationOf(json.value, unread, webhook)
-  if (view.webhookSecret === undefined) return { document: document(), isSigned: false }
+  const body = webhookBodyOf(documentParser, bytes, contentType)
+  const isWebhook = otherwise.ok ? jsonOf(body) !== undefined : !isFaultyNotification(body, headers)
+  const view = isWebhook ? yield* describeMailbox(service, mailbox) : undefined
+  if (view === undefined || isRefusal(view) || view.settings.webhook === undefined) {
+    if (!otherwise.ok) return yield* otherwise.fault
+    return { document: otherwise.value, isSigned: false, account: yield* account }
+  }
+  const document = notificationOf(body, view.settings.webhook)
+  const sender = yield* account
+  if (view.webhookSecret === undefined) return { document, isSigned: false, account: sender }
   const secret = keyring.open(signingSecretOf(mailbox.to), view.webhookSecret)
-  const isRight = secret !== undefined &&
-    isSigned({ headers, text: text.value }, secret, nowMs())
-  if (!isRight && account === undefined) return yield* secret === undefined ? unreadable : unsigned
-  return { document: document(), isSigned: isRight }
+  const isRight = secret !== undefined && isSigned({ headers, bytes }, secret, nowMs())
+  if (!isRight && sender === undefined) return yield* secret === undefined ? unreadable : unsigned
+  return { document, isSigned: isRight, account: sender }
+})
+
+/** What a mailbox answers to a body of a type that only webhooks have, if it cannot be read. */
+export const faultOfUnread = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: MailboxRef,
+  fault: HttpError,
+  otherwise: HttpError
+): Effect.fn.Return<never, HandlerFailure> {
+  const view = yield* describeMailbox(service, mailbox)
+  return yield* isRefusal(view) || view.settings.webhook === undefined ? otherwise : fault
 })
