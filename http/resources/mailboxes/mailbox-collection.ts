@@ -6,18 +6,17 @@ import { Effect, Option } from "effect"
 import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
   type MailboxView } from "../../../actors/mailbox/index.ts"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
-import { accountKind, failureReportsFormat, signingSecretOf } from "../../../actors/index.ts"
+import { accountKind, failureReportsFormat } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
 import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
-import { askedAtOnceMax, slugCharsMax, webhookSecretCharsMax,
-  webhookSecretCharsMin } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, conditionFailed, defineHandler,
-  emptyAnswer, entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError,
-  inPlace, noStore, preconditionsHold, readerHeaders, readInput, readPageRequest, refusalError,
-  type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
+import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, emptyAnswer,
+  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace, noStore,
+  readerHeaders, readInput, readPageRequest, refusalError, type Service, unprocessable,
+  viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
@@ -92,7 +91,7 @@ const removeTakenName = Effect.fnUntraced(function*(
 })
 
 /** Runs a change of a mailbox between two entries of the audit log, if it is allowed. */
-const auditedOf = <Checked, A>(
+export const auditedOf = <Checked, A>(
   { call, mailbox, service }: MailboxCall,
   account: AuthenticatedAccount,
   action: AuditedAction,
@@ -105,7 +104,7 @@ const auditedOf = <Checked, A>(
 }
 
 /** The mailbox, for its owner or, if `orAdmin`, an admin; fails with 403, 404 and 410. */
-const describeOwned = Effect.fnUntraced(function*(
+export const describeOwned = Effect.fnUntraced(function*(
   { mailbox, service }: Pick<MailboxCall, "mailbox" | "service">,
   account: AuthenticatedAccount,
   orAdmin = false
@@ -349,43 +348,3 @@ export const postPassword = defineMailboxHandler(function*(mailboxCall) {
   yield* auditedOf(mailboxCall, account, "mailbox.secrets", allowed, () => change)
   return viewAnswer(secretsView(mailbox, secrets), { headers: noStore })
 })
-
-const readWebhookSecret = Effect.fnUntraced(function*(
-  call: Call
-): Effect.fn.Return<string, HandlerFailure> {
-  const secret = fieldsOf(yield* readInput(call, "webhook-secret"))("secret") ?? ""
-  const isUsable = secret.length >= webhookSecretCharsMin &&
-    secret.length <= webhookSecretCharsMax && /^[\x21-\x7e]+$/.test(secret)
-  return isUsable
-    ? secret
-    : yield* unprocessable(
-      `secret must have ${webhookSecretCharsMin} to ${webhookSecretCharsMax} characters of ASCII, `
-        + "and no space"
-    )
-})
-
-/** Sets the secret by which webhooks are signed, or removes it. It has no representation. */
-const changeWebhookSecret = (read: (call: Call) => Effect.Effect<string | null, HandlerFailure>) =>
-  defineMailboxHandler(function*(mailboxCall) {
-    const { call, mailbox, service } = mailboxCall
-    const account = yield* requireAccount(service, call)
-    yield* checkSecret(service, mailbox)
-    if (!preconditionsHold(call, undefined)) return yield* conditionFailed
-    const secret = yield* read(call)
-    const place = signingSecretOf(mailbox.to)
-    const message: MailboxMessage = {
-      _tag: "SetWebhookSecret",
-      caller: callerOf(account),
-      secret: secret === null ? null : service.keyring.seal(place, secret)
-    }
-    const change = ask<MailboxReply>(service, mailbox.to, message)
-    const allowed = describeOwned(mailboxCall, account)
-    yield* auditedOf(mailboxCall, account, "mailbox.secrets", allowed, () => change)
-    return emptyAnswer(204, [mailbox.link])
-  })
-
-/** PUT to …/webhook-secret: webhooks need a signature by this secret. */
-export const putWebhookSecret = changeWebhookSecret(readWebhookSecret)
-
-/** DELETE of it: webhooks need no signature. */
-export const deleteWebhookSecret = changeWebhookSecret(() => Effect.succeed(null))

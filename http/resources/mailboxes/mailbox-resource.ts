@@ -11,14 +11,15 @@ import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretChar
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, authorizeDeposit, directDeposit, plainTextType,
   postMailbox } from "./deposit/index.ts"
-import { deleteMailbox, deleteWebhookSecret, getMailboxes, postMailboxes, postPassword, putMailbox,
-  putWebhookSecret } from "./mailbox-collection.ts"
+import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
+  putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
 import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
-import { depositForm, openForm } from "./mailbox-views.ts"
+import { depositForm, openForm, webhookForm } from "./mailbox-views.ts"
 import { deleteRead, postReadForm, postReadUpToForm, putRead, putReadUpTo } from "./read-marks.ts"
+import { deleteWebhookSecret, postWebhookForm, putWebhookSecret } from "./webhook-settings.ts"
 import { senderNames, templatePattern } from "./webhook-template.ts"
 
 /** One unit or more, in this order; or nothing, for the default. */
@@ -239,8 +240,38 @@ const readMarks: ResourceDefinition["operations"] = {
   }
 }
 
-/** The secret by which webhooks are signed; no answer has it. */
-const webhookSecret: ResourceDefinition["operations"] = {
+const secretSchema: Schema = {
+  type: "string",
+  pattern: "^[!-~]+$",
+  minLength: webhookSecretCharsMin,
+  maxLength: webhookSecretCharsMax
+}
+
+const templates = {
+  webhook: settings.webhook,
+  "webhook-link": settings["webhook-link"],
+  "webhook-priority": settings["webhook-priority"],
+  "webhook-tags": settings["webhook-tags"]
+}
+
+/** The settings of webhooks by the form of a page, and the secret, which no answer has. */
+const webhooks: ResourceDefinition["operations"] = {
+  "POST /mailboxes/{mailbox}/webhooks": {
+    handle: postWebhookForm,
+    form: ({ parameters }) => webhookForm(parameters.get("mailbox")),
+    id: "configureWebhooksByForm",
+    summary: "Changes what a mailbox makes of webhooks, and their secret, for a page's form",
+    needs: "role",
+    scopes: ["admin"],
+    body: formRequestBody(formSchema({
+      sender: oneOf("", ...senderNames),
+      ...templates,
+      secret: { ...secretSchema, minLength: 0, pattern: `^$|${secretSchema.pattern}` },
+      unsigned: oneOf("true")
+    })),
+    problems: ["precondition-failed"],
+    responses: { 303: redirected }
+  },
   "PUT /mailboxes/{mailbox}/webhook-secret": {
     handle: putWebhookSecret,
     id: "setWebhookSecret",
@@ -281,12 +312,7 @@ const fixed: ResourceDefinition = {
     }, ["mailbox"]),
     ReadUpTo: rootElement("read", upTo, ["time"]),
     WebhookSecret: rootElement("webhook-secret", {
-      secret: {
-        type: "string",
-        pattern: "^[!-~]+$",
-        minLength: webhookSecretCharsMin,
-        maxLength: webhookSecretCharsMax
-      }
+      secret: secretSchema
     }, ["secret"]),
     NewNotification: extensible(rootElement("notification", { item }, ["item"])),
     Notification: extensible(rootElement("notification", {
@@ -401,7 +427,7 @@ const fixed: ResourceDefinition = {
       body: buttonRequestBody,
       responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
     },
-    ...webhookSecret,
+    ...webhooks,
     "GET /mailboxes/{mailbox}/notifications/{notification}": {
       handle: getNotification,
       id: "getNotification",

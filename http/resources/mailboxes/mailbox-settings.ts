@@ -80,7 +80,7 @@ const readTemplate = Effect.fnUntraced(function*(
 })
 
 /** The templates of webhooks in a document or form, if there is one; 422 for an invalid one. */
-const readWebhookTemplates = Effect.fnUntraced(function*(
+export const readWebhookTemplates = Effect.fnUntraced(function*(
   field: FieldReader
 ): Effect.fn.Return<{ readonly webhook?: WebhookTemplates }, HttpError> {
   const description = yield* readTemplate(field, webhookFields.description)

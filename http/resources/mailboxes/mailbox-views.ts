@@ -9,7 +9,7 @@ import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
-  webhookTemplateCharsMax } from "../../limits.ts"
+  webhookSecretCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
@@ -213,8 +213,80 @@ export const depositForm = (name: string): HtmlForm => ({
   submit: "Deposit"
 })
 
-const settingsOf = (mailbox: MailboxRef, { settings, webhookSecret }: MailboxView): Html =>
-  html`<h2>Settings</h2>
+/** The senders of webhooks that the service has templates of, for people. */
+const senderOptions: ReadonlyArray<readonly [string, string]> = [
+  ["", "another service: the templates below"],
+  ...senderNames.map((name) =>
+    [name, name.replace(/^./, (first) => first.toUpperCase()).replace("hub", "Hub")] as const
+  )
+]
+
+const secretControls: ReadonlyArray<Control> = [
+  {
+    name: "secret",
+    label: "New secret for signatures",
+    type: "password",
+    maxlength: webhookSecretCharsMax,
+    hint: "The one that the sender signs with. If it is empty, nothing changes."
+  },
+  { name: "unsigned", label: "Remove the secret: webhooks need no signature", type: "checkbox" }
+]
+
+/** The form of the settings of webhooks, with those of a mailbox. */
+export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
+  const { description = "", link = "", priority = "", tags = "" } = view?.settings.webhook ?? {}
+  const isKnown = senderNames.includes(description)
+  const template = { maxlength: webhookTemplateCharsMax }
+  return {
+    id: "webhooks",
+    action: `/mailboxes/${name}/webhooks`,
+    legend: "Webhooks",
+    controls: [
+      {
+        name: "sender",
+        label: "Sender",
+        type: "select",
+        options: senderOptions,
+        value: isKnown ? description : "",
+        hint: "The service has templates of these senders; a template below replaces theirs."
+      },
+      {
+        ...template,
+        name: "webhook",
+        label: "Description",
+        value: isKnown ? "" : description,
+        hint: "A line of text in which {/title} stands for a value of the JSON, and "
+          + "{/one|/other} for the first that there is. If all four are empty, the mailbox takes "
+          + "no webhooks."
+      },
+      { ...template, name: "webhook-link", label: "Link", value: link },
+      {
+        ...template,
+        name: "webhook-priority",
+        label: "Priority",
+        value: priority,
+        width: "half",
+        hint: "1 to 5, or a severity."
+      },
+      {
+        ...template,
+        name: "webhook-tags",
+        label: "Tags",
+        value: tags,
+        width: "half",
+        hint: "With commas."
+      },
+      ...secretControls.filter((one) =>
+        view === undefined || view.webhookSecret !== undefined || one.name === "secret"
+      )
+    ],
+    submit: "Save"
+  }
+}
+
+const settingsOf = (mailbox: MailboxRef, view: MailboxView): Html => {
+  const { settings } = view
+  return html`<h2>Settings</h2>
 <dl class="facts"><dt>Address</dt><dd>${copyField("address", mailbox.href)}</dd>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
@@ -222,8 +294,8 @@ const settingsOf = (mailbox: MailboxRef, { settings, webhookSecret }: MailboxVie
 <dt>Receipts</dt><dd>${settings.receipts}</dd>
 <dt>Webhooks</dt><dd>${
     settings.webhook === undefined ? "none" : settings.webhook.description || "any"
-  }${webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
-${
+  }${view.webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
+${renderForm(webhookForm(mailbox.name, view))}${
     renderForm({
       id: "secrets",
       action: `/mailboxes/${mailbox.name}/password`,
@@ -233,6 +305,7 @@ ${
       tone: "danger"
     })
   }`
+}
 
 /** All, or the unread ones; and a search. A browser that asks for the password keeps `read`. */
 const findForm = (

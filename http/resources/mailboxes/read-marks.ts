@@ -49,7 +49,8 @@ const markUpTo = Effect.fnUntraced(function*(
   if (after > 0) yield* send(readerCall, { _tag: "MarkRead", from: 1, to: after, reader })
 })
 
-const toMailbox = (mailbox: MailboxRef): HandlerAnswer =>
+/** Redirects the browser to the mailbox, after a form of its page. */
+export const toMailbox = (mailbox: MailboxRef): HandlerAnswer =>
   emptyAnswer(303, [
     ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
     ...noStore,

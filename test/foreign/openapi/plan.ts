@@ -222,6 +222,10 @@ const mailboxes: ReadonlyArray<Call> = [
   }),
   call("PUT /mailboxes/{mailbox}", 200, { path: mailbox, body: { title: "B", retention: "P1D" } }),
   call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} }),
+  call("POST /mailboxes/{mailbox}/webhooks", 303, {
+    path: mailbox,
+    body: { webhook: "{/title}", "webhook-tags": "shop" }
+  }),
   call("PUT /mailboxes/{mailbox}/webhook-secret", 204, {
     path: mailbox,
     body: { secret: "0123456789abcdef" }

@@ -196,6 +196,10 @@ export const askMailboxes = async (calls: OperationCalls): Promise<void> => {
     form: () => ({}),
     besides: ["unfit"]
   })
+  await asks("POST /mailboxes/{mailbox}/webhooks", {
+    path: `${path}/webhooks`,
+    form: () => ({ sender: "github", "webhook-tags": "shop", secret: "0123456789abcdef" })
+  })
   const signed = { path: `${path}/webhook-secret` }
   await asks("PUT /mailboxes/{mailbox}/webhook-secret", {
     ...signed,
