@@ -7,7 +7,7 @@ import type { MailboxView } from "../../actors/mailbox/protocol.ts"
 import { latestScannedMax, searchScannedMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { mailboxRefNamed } from "../../http/resources/mailboxes/mailbox-access.ts"
-import { type MailboxFilter, readLatest } from "../../http/resources/mailboxes/mailbox-listing.ts"
+import { type MailboxFilter, readLatest } from "../../http/resources/mailboxes/listing/index.ts"
 import { firstChars } from "../../runtime/ports/storage.ts"
 import { defaultSettings } from "../actors/mailbox-settings.ts"
 
@@ -115,7 +115,12 @@ it("searches a bounded part of a log for each page, and the next page continues"
   const count = searchScannedMax + 2
   const log = Array.from({ length: count }, (_, at) => notificationAt(at + 1))
   const first = { n: 2, value: encodeItem(2, part, part, "<item>found</item>") }
-  const pages = pagesOf(count, log.with(1, first), count, 10, { isUnread: false, text: "found" })
+  const pages = pagesOf(count, log.with(1, first), count, 10, {
+    isUnread: false,
+    text: "found",
+    tag: undefined,
+    priority: undefined
+  })
   expect(pages).toEqual([[], [2]])
 })
 

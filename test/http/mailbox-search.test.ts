@@ -63,6 +63,67 @@ test("a list of what is unread changes with the marks, and with the search", asy
   expect(page.text).not.toContain("blue two")
 })
 
+/** A mailbox with notifications of text, which have tags and a priority. */
+const marked = async (name: string) => {
+  const { href } = await service.open(name)
+  const sent: ReadonlyArray<readonly [text: string, fields: Readonly<Record<string, string>>]> = [
+    ["one", { Tags: "disk, shop & co", Priority: "high" }],
+    ["two", { Tags: "disk-full" }],
+    ["three", { Priority: "3" }],
+    ["four", { Tags: "disk", Priority: "max" }]
+  ]
+  for (const [body, headers] of sent) {
+    expect((await service.send("POST", href, { body, type: "text/plain", headers })).status)
+      .toBe(202)
+  }
+  // What is in the text, or beside the item, is no field of the item.
+  const other = "five &lt;tags&gt;disk&lt;/tags&gt;"
+  const body = notification(other).replace("</item>", "</item><tags>disk</tags>")
+  await service.send("POST", href, { body, type: "text/xml+rss" })
+  return href
+}
+
+test("a list by tag and priority, in every format, with the search and the marks", async () => {
+  const href = await marked("marked")
+  expect(await allOf(`${href}?tag=disk`)).toEqual(["four", "one"])
+  expect(await allOf(`${href}?tag=disk&limit=1`)).toEqual(["four", "one"])
+  expect(await allOf(`${href}?tag=shop+%26+co`)).toEqual(["one"])
+  expect(await allOf(`${href}?tag=Disk`)).toEqual([])
+  expect(await allOf(`${href}?priority=4`)).toEqual(["one"])
+  // Without a priority it is 3.
+  expect(await allOf(`${href}?priority=3`)).toEqual(["five <tags>disk</tags>", "three", "two"])
+  expect(await allOf(`${href}?tag=disk&priority=5`)).toEqual(["four"])
+  expect(await allOf(`${href}?tag=disk&q=shop`)).toEqual(["one"])
+  const listing = await service.send("GET", `${href}?tag=disk`, { basic: owner })
+  const [first] = childrenOf(listing.xml, "notification")
+  await service.send("PUT", `${first?.attributes["href"]}/read`, { basic: owner })
+  expect(await allOf(`${href}?tag=disk&unread=true`)).toHaveLength(1)
+  expect(await allOf(`${href}?tag=&priority=`)).toHaveLength(5)
+  for (const accept of ["application/json", "application/atom+xml", "text/plain", "text/html"]) {
+    const { text } = await service.send("GET", `${href}?read=&tag=shop+%26+co`, {
+      basic: owner,
+      accept
+    })
+    expect(text, accept).toContain("one")
+    expect(text, accept).not.toContain("three")
+  }
+})
+
+test("the tags and priorities of the page are links, and the filter can be left", async () => {
+  const href = await marked("linked")
+  const page = async (query: string) =>
+    (await service.send("GET", `${href}?read=${query}`, { basic: owner, accept: "text/html" })).text
+  const whole = await page("")
+  expect(whole).toMatch(/href="[^"]*\?read=&amp;tag=shop%20%26%20co" title="All with this tag"/)
+  expect(whole).toMatch(/href="[^"]*\?read=&amp;priority=5" title="All of this priority"/)
+  const filtered = await page("&tag=disk&q=o")
+  // A further condition keeps the others, and so does a search.
+  expect(filtered).toMatch(/\?read=&amp;tag=disk&amp;priority=5&amp;q=o"/)
+  expect(filtered).toContain("<input type=\"hidden\" name=\"tag\" value=\"disk\">")
+  expect(filtered).toMatch(/\?read=&amp;q=o"\s+aria-label="Without tag disk"/)
+  expect(filtered).not.toContain("Mark all as read")
+})
+
 test("a listing begins no retention of what it leaves out", async () => {
   const { href } = await service.open("left-out", "<receipts>retrieved</receipts>")
   const content = []
@@ -86,6 +147,10 @@ test.each([
   ["a long poll", "q=a", { Prefer: "wait=1" }],
   ["a stream", "unread=true", { Accept: "text/event-stream" }],
   ["another unread", "unread=maybe", {}],
+  ["a tag after a cursor", "since=2026-01-01T00:00:00Z&tag=a", {}],
+  ["a priority in a stream", "priority=5", { Accept: "text/event-stream" }],
+  ["another priority", "priority=urgent", {}],
+  ["a long tag", `tag=${"a".repeat(searchCharsMax + 1)}`, {}],
   ["a long text", `q=${"a".repeat(searchCharsMax + 1)}`, {}]
 ])("a search with %s is 400", async (_what, query, headers) => {
   const href = await filled(`refused-${query.length}-${Object.keys(headers).length}`, "one")

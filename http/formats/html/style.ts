@@ -187,6 +187,8 @@ td .quiet{display:block;line-height:1.45}
 .stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:var(--space-2)}
 .stack td:last-child{padding-bottom:var(--space-2)}}
+.filter,.filter:hover{color:inherit;text-decoration:none}
+.filter:hover .tag,.filter:focus-visible .tag{border-color:currentColor}
 .tag{border:1px solid var(--line);border-radius:var(--radius-sm);padding:0 var(--space-1)}
 .badge{display:inline-block;border:1px solid;border-radius:var(--radius-full);
 padding:0 var(--space-2);font-size:var(--text-sm);

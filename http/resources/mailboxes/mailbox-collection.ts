@@ -20,7 +20,7 @@ import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, 
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
-import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
+import { latestTypes, readLatest, readPage, wholeQuery } from "./listing/index.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,

@@ -7,11 +7,10 @@ import { eventItemsMax, eventReadCharsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
   type LiveSource, longPoll, type StreamPace } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
-import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
+import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery, parseListingSince,
+  positionEvent, positionSince, readPage, reportRetrieved, spansOf } from "./listing/index.ts"
 import { describeForReader, readBoundedItems, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
-import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery, readPage,
-  reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
 /** The mailbox, and the check that its reader may still read it. */
 const watchedBy = ({ call, mailbox, service }: ReaderCall): LiveSource => ({

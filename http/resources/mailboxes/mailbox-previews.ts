@@ -5,7 +5,7 @@ import type { Service } from "../../pipeline/index.ts"
 import { linkedContent, readBeginning } from "../content/index.ts"
 import { titleOf } from "./deposit/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import type { ListingPage, ListingQuery, MailboxEntry } from "./mailbox-listing.ts"
+import { type ListingPage, type ListingQuery, type MailboxEntry } from "./listing/index.ts"
 import { type NotificationSummary, type Previews, summaryOf } from "./mailbox-views.ts"
 
 /** What follows the description where the text begins with it, as that of a plain deposit does. */

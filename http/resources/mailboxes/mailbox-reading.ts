@@ -18,9 +18,9 @@ import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit/index.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   readItems, requireReader, requireRemover } from "./mailbox-access.ts"
-import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingPage,
+import { discardedFields, entryOf, feedDate, filterNames, isFeed, latestTypes, type ListingPage,
   type ListingQuery, type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage,
-  reportRead, reportRetrieved, spansOf, withMarks } from "./mailbox-listing.ts"
+  reportRead, reportRetrieved, spansOf, withMarks } from "./listing/index.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
@@ -219,7 +219,7 @@ export const getMailbox = (service: Service) => {
     if (readerCall === undefined) return yield* publicAnswer(mailboxCall)
     const waitSeconds = preferredWaitSeconds(call)
     if (query.filter !== undefined && (type === eventStreamType || waitSeconds !== undefined)) {
-      return yield* httpError("malformed", "q and unread need a listing without wait or stream")
+      return yield* httpError("malformed", `${filterNames} need a listing without wait or stream`)
     }
     if (type === eventStreamType) return yield* streamMailbox(readerCall, query)
     const key = listingKey(readerCall, query, type)

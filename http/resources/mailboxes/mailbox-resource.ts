@@ -352,6 +352,14 @@ const fixed: ResourceDefinition = {
           description: "Only those with this text in a field, in any case; the newest first.",
           schema: { ...text, maxLength: searchCharsMax }
         },
+        tag: {
+          description: "Only those with this tag; the newest first.",
+          schema: { ...text, maxLength: searchCharsMax }
+        },
+        priority: {
+          description: "Only those of this priority; without one it is 3. The newest first.",
+          schema: oneOf("1", "2", "3", "4", "5")
+        },
         unread: {
           description: "With `true` only those without a read mark; the newest first.",
           schema: oneOf("true")

@@ -6,7 +6,7 @@ import { addressLink, attribute, badge, type Control, copyField, deleteForm, emp
   notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
   type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
-import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
+import { childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
   webhookSecretCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
@@ -14,8 +14,9 @@ import type { Service } from "../../pipeline/index.ts"
 import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { afterOpening, depositLinks, discardedNotice, entryXml, type ListingPage, type ListingQuery,
-  type MailboxEntry, nextHref, openingOf, pageLinks } from "./mailbox-listing.ts"
+import { afterOpening, depositLinks, discardedNotice, entryXml, filterText, itemIn,
+  type ListingPage, type ListingQuery, type MailboxEntry, type MailboxFilter, nextHref, openingOf,
+  pageLinks, tagsIn } from "./listing/index.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
 import { senderNames } from "./webhook-template.ts"
@@ -91,7 +92,7 @@ const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   `${mailbox.here}/notifications/${entry.id}`
 
 export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): NotificationSummary => {
-  const item = childOf({ children: parseFragment(entry.fragment) }, "item")
+  const item = itemIn(entry.fragment)
   const field = (name: string): string | undefined =>
     item === undefined ? undefined : childText(item, name)
   return {
@@ -103,7 +104,7 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
     from: field("from"),
     isRead: entry.isRead === true,
     priority: field("priority"),
-    tags: (field("tags") ?? "").split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""),
+    tags: tagsIn(field("tags")),
     click: field("click"),
     replaces: field("replaces"),
     withdrawn: field("withdrawn")
@@ -131,9 +132,24 @@ const priorityBadges: StatusBadges<string> = {
   1: ["good", "↓ unimportant"]
 }
 
+/** The address of the listing with a further condition. */
+type FilterHref = (more: Partial<MailboxFilter>) => string
+
+/** A mark, which leads to all notifications that have it where the list can be filtered. */
+const filterLink = (
+  shown: Html,
+  about: string,
+  href: FilterHref | undefined,
+  more: Partial<MailboxFilter>
+): Html =>
+  href === undefined
+    ? shown
+    : html`<a class="filter" href="${href(more)}" title="${about}" rel="nofollow">${shown}</a>`
+
 /** What a sender says of its notification: priority, tags, and what to open. */
 const marksOf = (
-  { click, priority = "", replaces, tags, withdrawn }: NotificationSummary
+  { click, priority = "", replaces, tags, withdrawn }: NotificationSummary,
+  href?: FilterHref
 ): Html => {
   // A sender may write anything, such as the name of a property that every object has.
   const level = Object.hasOwn(priorityBadges, priority) ? priorityBadges[priority] : undefined
@@ -143,18 +159,28 @@ const marksOf = (
     : replaces === undefined
     ? undefined
     : badge("wait", "↻ replaces an earlier one")
-  return html`${level === undefined ? nothing : html` · ${badge(level[0], level[1])}`}${
-    followUp === undefined ? nothing : html` · ${followUp}`
-  }${tags.slice(0, plainTextTagsMax).map((tag) => html` · <span class="tag">${tag}</span>`)}${
-    click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`
-  }`
+  return html`${
+    level === undefined ?
+      nothing :
+      html` · ${filterLink(badge(level[0], level[1]), "All of this priority", href, { priority })}`
+  }${followUp === undefined ? nothing : html` · ${followUp}`}${
+    tags.slice(0, plainTextTagsMax).map((tag) =>
+      html` · ${
+        filterLink(html`<span class="tag">${tag}</span>`, "All with this tag", href, { tag })
+      }`
+    )
+  }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
 }
 
-/** One notification of a list, with `more` after its fields and `after` beside them. */
+/**
+ * One notification of a list, with `more` after its fields and `after` beside them. With
+ * `filterHref` its tags and its priority lead to the others that have them.
+ */
 export const entryItem = (
   summary: NotificationSummary,
   more: Html = nothing,
-  after: Html = nothing
+  after: Html = nothing,
+  filterHref?: FilterHref
 ): Html => {
   const { from, href, isRead, password, preview, received } = summary
   return html`<li data-href="${href}"${attribute("class", isRead && "read")}><p>${
@@ -165,13 +191,13 @@ ${
 `
   }<p class="quiet">${timeAgo(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
-  }${marksOf(summary)}${messageLink(summary)}${
+  }${marksOf(summary, filterHref)}${messageLink(summary)}${
     password === undefined ? nothing : html` · password ${copyField("password", password)}`
   }</p>${after}</li>
 `
 }
 
-const entry = (summary: NotificationSummary): Html => {
+const entry = (summary: NotificationSummary, filterHref: FilterHref): Html => {
   const { href, isRead, url } = summary
   const remove = renderButton(href, "Remove", titleOf(summary), {
     fields: { method: "delete" },
@@ -182,7 +208,8 @@ const entry = (summary: NotificationSummary): Html => {
   return entryItem(
     { ...shown, description: titleOf(summary) },
     isRead ? nothing : html` · <b>● unread</b>`,
-    remove
+    remove,
+    filterHref
   )
 }
 
@@ -248,7 +275,8 @@ export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
         type: "select",
         options: senderOptions,
         value: isKnown ? description : "",
-        hint: "The service has templates of these senders; a template below replaces theirs."
+        hint: "The service has templates of these senders; link, priority and tags below replace "
+          + "theirs."
       },
       {
         ...template,
@@ -307,6 +335,23 @@ ${renderForm(webhookForm(mailbox.name, view))}${
   }`
 }
 
+/** The listing with the filter, in a browser that asks for the password as this page does. */
+const filteredHref = (mailbox: MailboxRef, filter: Partial<MailboxFilter>): string => {
+  const read = mailbox.secret === undefined ? "read=" : ""
+  return `${mailbox.here}?${`${read}${filterText(filter)}`.replace(/^&/, "")}`
+}
+
+/** The tag and the priority by which the list is filtered, each with the way back. */
+const chosenMarks = (mailbox: MailboxRef, filter: MailboxFilter): Html => {
+  const { priority, tag } = filter
+  const chosen = (mark: string, without: Partial<MailboxFilter>): Html =>
+    html`<a class="filter" href="${filteredHref(mailbox, { ...filter, ...without })}"
+aria-label="Without ${mark}">${mark} ✕</a> `
+  return html`${tag === undefined ? nothing : chosen(`tag ${tag}`, { tag: undefined })}${
+    priority === undefined ? nothing : chosen(`priority ${priority}`, { priority: undefined })
+  }`
+}
+
 /** All, or the unread ones; and a search. A browser that asks for the password keeps `read`. */
 const findForm = (
   mailbox: MailboxRef,
@@ -315,19 +360,22 @@ const findForm = (
 ): Html => {
   // Only the owner's browser can open what it shows, without a password or a secret.
   const registrations = isOwner ? `/mailboxes/${mailbox.name}/registrations` : undefined
-  const read = mailbox.secret === undefined ? "read=" : ""
-  const { isUnread = false, text = "" } = filter ?? {}
-  const choice = (name: string, isChosen: boolean, query: string): Html =>
+  const { isUnread = false, priority, tag, text = "" } = filter ?? {}
+  const choice = (name: string, isChosen: boolean, chosen: Partial<MailboxFilter>): Html =>
     isChosen
       ? html`<b aria-current="page">${name}</b> `
-      : html`<a href="${mailbox.here}?${
-        [read, query].filter((part) => part !== "").join("&")
-      }">${name}</a> `
+      : html`<a href="${filteredHref(mailbox, chosen)}">${name}</a> `
+  const hidden = (name: string, value: string | undefined): Html =>
+    value === undefined ? nothing : html`<input type="hidden" name="${name}" value="${value}">`
   return html`<form class="find" action="${mailbox.here}" method="get" role="search">
 <p class="choices"${attribute("data-registrations", registrations)}>${
-    choice("all", !isUnread && text === "", "")
-  }${choice("● unread", isUnread, "unread=true")}</p>
-<p>${read === "" ? nothing : html`<input type="hidden" name="read" value="">`}
+    choice("all", filter === undefined, {})
+  }${choice("● unread", isUnread, { ...filter, isUnread: true })}${
+    filter === undefined ? nothing : chosenMarks(mailbox, filter)
+  }</p>
+<p>${hidden("read", mailbox.secret === undefined ? "" : undefined)}${hidden("tag", tag)}${
+    hidden("priority", priority)
+  }
 <input type="search" name="q" value="${text}" maxlength="${searchCharsMax}"
 aria-label="Search in this mailbox" placeholder="Search" autocomplete="off">
 <button type="submit" class="small">${icon("search")}Search</button></p></form>
@@ -341,7 +389,10 @@ const readMarkButton = (
   { filter }: ListingQuery,
   summaries: ReadonlyArray<NotificationSummary>
 ): Html =>
-  isLatest === true && filter?.text === undefined && summaries.some(({ isRead }) => !isRead)
+  isLatest === true && [filter?.text, filter?.tag, filter?.priority].every((one) =>
+      one === undefined
+    ) &&
+    summaries.some(({ isRead }) => !isRead)
     ? renderButton(`${mailbox.here}/read`, "Mark all as read", "in this mailbox", {
       fields: { time }
     })
@@ -370,7 +421,9 @@ const readerPage = (
     : emptyState(
       page.more ? "There is nothing on this page: see the older ones." : "Nothing is found."
     )
-  const list = (page.isLatest === true ? summaries.toReversed() : summaries).map(entry)
+  const filterHref: FilterHref = (more) => filteredHref(mailbox, { ...query.filter, ...more })
+  const list = (page.isLatest === true ? summaries.toReversed() : summaries)
+    .map((summary) => entry(summary, filterHref))
   return html`<h2>Notifications</h2>
 ${findForm(mailbox, page.view, query)}${
     page.isDiscarded === true

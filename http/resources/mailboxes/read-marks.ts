@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import { ask, conditionFailed, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
   noStore, preconditionsHold, readFormMethod, readInput } from "../../pipeline/index.ts"
-import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
+import { parseListingSince, positionSince, unknownPosition } from "./listing/index.ts"
 import { defineMailboxHandler, type MailboxRef, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
 import { entryAt } from "./mailbox-reading.ts"

@@ -9,6 +9,7 @@ import { element, failure, type Result, success, writeElement } from "../../../f
 import { plainTextTagsMax, uriCharsMax } from "../../../limits.ts"
 import { type HttpError, httpError } from "../../../pipeline/index.ts"
 import type { RequestHeaders } from "../../../wire/index.ts"
+import { tagsIn } from "../listing/index.ts"
 
 /** The least is 1, the greatest 5; 3 is usual. */
 const priorities: ReadonlyMap<string, string> = new Map([
@@ -35,9 +36,6 @@ export const priorityElement = (text: string): string => {
   const level = priorities.get(text)
   return level === undefined ? "" : leaf("priority", level)
 }
-
-const tagsIn = (text: string): ReadonlyArray<string> =>
-  text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "")
 
 /** The element of the first tags in a text that commas separate; empty without any. */
 export const tagsElement = (text: string): string => {

@@ -4,13 +4,13 @@
  */
 import { Effect } from "effect"
 import { formatCursor, itemAtMs, type MailboxView, parseSince, type Since,
-  startAfter } from "../../../actors/mailbox/index.ts"
-import { StorageUnavailable } from "../../../runtime/index.ts"
-import { element, writeElement } from "../../formats/xml/index.ts"
+  startAfter } from "../../../../actors/mailbox/index.ts"
+import { StorageUnavailable } from "../../../../runtime/index.ts"
+import { element, writeElement } from "../../../formats/xml/index.ts"
 import { type HandlerFailure, type HttpError, type Service,
-  unknownCursor } from "../../pipeline/index.ts"
-import { eventText } from "../../wire/index.ts"
-import { type BoundedItems, type MailboxRef, readBoundedItems } from "./mailbox-access.ts"
+  unknownCursor } from "../../../pipeline/index.ts"
+import { eventText } from "../../../wire/index.ts"
+import { type BoundedItems, type MailboxRef, readBoundedItems } from "../mailbox-access.ts"
 
 /** A cursor or a time; restores a `+` that the decoding of a form made a space. */
 export const parseListingSince = (text: string): Since | undefined =>

@@ -4,24 +4,26 @@
  */
 import { Effect } from "effect"
 import { type CachedContent, cachedKey,
-  cachedTable } from "../../../actors/background-task/index.ts"
-import { retrievedPerDecisionMax } from "../../../actors/index.ts"
+  cachedTable } from "../../../../actors/background-task/index.ts"
+import { retrievedPerDecisionMax } from "../../../../actors/index.ts"
 import { covers, decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage,
-  type MailboxView, notificationId, type Since } from "../../../actors/mailbox/index.ts"
-import { isRefusal } from "../../../runtime/index.ts"
-import { isForReader } from "../../auth/index.ts"
-import type { PageLink } from "../../formats/html/index.ts"
-import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
-import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
+  type MailboxView, notificationId, type Since } from "../../../../actors/mailbox/index.ts"
+import { isRefusal } from "../../../../runtime/index.ts"
+import { isForReader } from "../../../auth/index.ts"
+import type { PageLink } from "../../../formats/html/index.ts"
+import { linkedDataType, type MediaType } from "../../../formats/index.ts"
+import { element, escapeAttribute, writeElement } from "../../../formats/xml/index.ts"
 import { answerOfStoreCharsMax, datedAfterMs, latestScannedMax, mixedPageReadsMax, pageCharsMax,
   pageEntriesDefault, pageEntriesMax, pageFreeTagsChars, pageReadItems, pageTagChars,
-  searchCharsMax, searchScannedCharsMax, searchScannedMax } from "../../limits.ts"
+  searchScannedCharsMax, searchScannedMax } from "../../../limits.ts"
 import { type Call, contentUri, failRefused, firstPage, type HandlerFailure, httpError, readLimit,
-  readQuery, type Service } from "../../pipeline/index.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
+  readQuery, type Service } from "../../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../../wire/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
+import { filterNames, filterText, type MailboxFilter, passes,
+  readFilter } from "./mailbox-filter.ts"
 import { type BoundedItems, describeMailbox, inboxRel, type MailboxRef, readBoundedItems,
-  type ReaderCall } from "./mailbox-access.ts"
+  type ReaderCall } from "../mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
 export interface ListingQuery {
@@ -36,14 +38,6 @@ export interface ListingQuery {
   readonly isDialogWanted?: boolean
   /** Only some of the notifications, the newest first. */
   readonly filter?: MailboxFilter | undefined
-}
-
-/** Which notifications a listing has; all conditions hold. */
-export interface MailboxFilter {
-  /** Only those without a read mark. */
-  readonly isUnread: boolean
-  /** Only those whose fields have this text, in any case. */
-  readonly text: string | undefined
 }
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
@@ -75,54 +69,10 @@ export const readListingQuery = Effect.fnUntraced(function*(
   const isDialogWanted = fields.get("read") === "password"
   const filter = yield* readFilter(fields)
   if (filter !== undefined && since !== undefined) {
-    return yield* httpError("malformed", "q and unread need a listing without since", firstPage)
+    return yield* httpError("malformed", `${filterNames} need a listing without since`, firstPage)
   }
   return { since, before, limit: yield* readLimit(fields), read, isDialogWanted, filter }
 })
-
-/** The filter of a query; browsers send empty fields of a form, which count as none. */
-const readFilter = Effect.fnUntraced(function*(
-  fields: FormFields
-): Effect.fn.Return<MailboxFilter | undefined, HandlerFailure> {
-  const text = fields.get("q")?.trim().toLowerCase() || undefined
-  const unread = fields.get("unread") || undefined
-  if (unread !== undefined && unread !== "true") {
-    return yield* httpError("malformed", "unread must be true, or absent", firstPage)
-  }
-  if (text !== undefined && text.length > searchCharsMax) {
-    const detail = `q has more than ${searchCharsMax} characters: search for less`
-    return yield* httpError("malformed", detail, firstPage)
-  }
-  return text === undefined && unread === undefined
-    ? undefined
-    : { isUnread: unread !== undefined, text }
-})
-
-const references: ReadonlyArray<readonly [reference: string, character: string]> = [
-  ["&lt;", "<"],
-  ["&gt;", ">"],
-  ["&quot;", "\""],
-  ["&#39;", "'"],
-  ["&amp;", "&"]
-]
-
-/** The text of all fields of a stored notification, as the search sees it. */
-const searchedText = (fragment: string): string =>
-  references.reduce(
-    (text, [reference, character]) => text.replaceAll(reference, character),
-    fragment.replaceAll(/<[^>]*>/g, "\n")
-  ).toLowerCase()
-
-/** Whether a notification passes the filter. */
-const passes = (
-  { read = [] }: MailboxView,
-  filter: MailboxFilter | undefined,
-  { n, value }: StoredItem
-): boolean =>
-  filter === undefined || (
-    !(filter.isUnread && covers(read, n)) &&
-    (filter.text === undefined || searchedText(decodeItem(value).fragment).includes(filter.text))
-  )
 
 /** One notification of a listing. */
 export interface MailboxEntry {
@@ -403,14 +353,6 @@ export const nextHref = (
     ? `${mailbox.here}?since=${encodeURIComponent(page.time)}${limit}`
     : `${mailbox.here}?before=${page.older}${limit}${filterText(query.filter)}`
 }
-
-/** The filter as further fields of a query. */
-export const filterText = (filter: MailboxFilter | undefined): string =>
-  filter === undefined
-    ? ""
-    : `${filter.isUnread ? "&unread=true" : ""}${
-      filter.text === undefined ? "" : `&q=${encodeURIComponent(filter.text)}`
-    }`
 
 /**
  * The field of an answer, in every format, that has lost what followed the cursor of its request.
