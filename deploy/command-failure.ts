@@ -18,17 +18,33 @@ export const exitCodes = {
 
 const ExitCode = Schema.Literals(Object.values(exitCodes))
 
-/** A command failed; its user reads `message`. */
+/** A command failed; its user reads `message`, the problem and the advice together. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
+  /** What happened, and to what. */
+  problem: Schema.String,
   exitCode: ExitCode
 }) {}
 
-/** The failure of a command. */
+/** The failure of a command: what happened and to what, and what its user can do. */
 export const failed = (
+  problem: string,
+  advice: string,
+  exitCode: CommandFailed["exitCode"] = exitCodes.failed
+): CommandFailed => new CommandFailed({ message: `${problem}: ${advice}`, problem, exitCode })
+
+/** The failure for a text of another module, which has both parts. */
+export const failedAs = (
   message: string,
   exitCode: CommandFailed["exitCode"] = exitCodes.failed
-): CommandFailed => new CommandFailed({ message, exitCode })
+): CommandFailed => new CommandFailed({ message, problem: message, exitCode })
+
+/** The failure for a file that the command cannot read. */
+export const unreadableFile = (file: string, cause: unknown): CommandFailed =>
+  failed(
+    `${file} cannot be read, ${reasonOf(cause)}`,
+    "name a file that exists and that you may read"
+  )
 
 /** The message of an error. */
 export const reasonOf = (error: unknown): string =>

@@ -6,7 +6,7 @@ import { Effect, Option, Redacted } from "effect"
 import { open } from "node:fs/promises"
 import { createInterface } from "node:readline"
 import { type Readable, Writable } from "node:stream"
-import { type CommandFailed, exitCodes, failed, reasonOf } from "./command-failure.ts"
+import { type CommandFailed, exitCodes, failed, unreadableFile } from "./command-failure.ts"
 import { secretFileBytesMax } from "./limits.ts"
 
 /** Where a person types a secret: standard output may be the result of the command. */
@@ -35,7 +35,9 @@ export const askSecret = (
       output.write("\n")
       resume(result)
     }
-    const nothing = Effect.fail(failed("no secret was typed: repeat the command", exitCodes.usage))
+    const nothing = Effect.fail(
+      failed("no secret was typed", "repeat the command", exitCodes.usage)
+    )
     reader.once("line", (line) => end(Effect.succeed(line)))
     reader.once("SIGINT", () => end(nothing))
     reader.once("close", () => end(nothing))
@@ -49,7 +51,8 @@ export const checkStandardInput = (
   files.filter((file) => Option.getOrUndefined(file) === "-").length < 2
     ? Effect.void
     : Effect.fail(failed(
-      "standard input (-) is read once: name a file in its other places",
+      "standard input (-) is read once",
+      "name a file in its other places",
       exitCodes.usage
     ))
 
@@ -87,7 +90,7 @@ export const readSecret = Effect.fnUntraced(function*(
   const isAsked = file === "-" && isTerminal()
   const text = isAsked ? yield* askSecret(question) : yield* Effect.tryPromise({
     try: () => readText(file),
-    catch: (cause) => failed(`${file} cannot be read: ${reasonOf(cause)}`)
+    catch: (cause) => unreadableFile(file, cause)
   })
   const secret = text.replace(/\r?\n$/, "")
   if (/^[\x21-\x7e]+$/.test(secret) && secret.length <= secretFileBytesMax) {
@@ -95,7 +98,8 @@ export const readSecret = Effect.fnUntraced(function*(
   }
   const source = file === "-" ? "standard input" : file
   return yield* failed(
-    `${source} has no secret: it must be one line of visible ASCII characters without spaces`,
+    `${source} has no secret, which is one line of visible ASCII characters without spaces`,
+    "write the secret there again",
     exitCodes.usage
   )
 })

@@ -406,12 +406,12 @@ export const accountTable: Accounts = {
   },
   Active: {
     Bootstrap: bootstrap,
-    Create: (state, { caller, requestId }, { nowMs }) => {
+    Create: (state, { caller, name, requestId }, { nowMs }) => {
       const reason = notAdmin(caller)
       if (reason !== undefined) return deny(reason)
       return requestId === state.requestId && !state.founder
         ? stay().reply<AccountReply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
-        : deny("Taken", "an account of this name exists already: create a token of it instead")
+        : deny("Taken", `account ${name} already exists: create a token of it instead`)
     },
     Describe: (state, { caller }, { nowMs }) => {
       const reason = notOwner(state.name, caller, true)
@@ -484,7 +484,8 @@ export const accountTable: Accounts = {
       return name === undefined ? deny("Gone") : startOwnedRemoval(state, name, nowMs).reply(done)
     },
     Bootstrap: () => deny("Gone"),
-    Create: () => deny("Taken", "an account of this name was removed; names are not reused"),
+    Create: (_, { name }) =>
+      deny("Taken", `account ${name} was removed; names are not reused: choose another name`),
     Admit: () => deny("Unauthenticated", "the account was removed")
   }
 }

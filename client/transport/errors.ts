@@ -37,7 +37,7 @@ export class InvalidSignature extends RestanteError {
 /** A problem document (RFC 9457) with the status and Retry-After of its response. */
 export type Problem = Pick<
   ProblemError,
-  "status" | "type" | "title" | "detail" | "instance" | "retryAfterMs" | "extensions"
+  "status" | "type" | "title" | "detail" | "instance" | "retryAfterMs" | "extensions" | "url"
 >
 
 /**
@@ -52,6 +52,8 @@ export class ProblemError extends RestanteError {
   readonly title: string
   readonly detail: string | undefined
   readonly instance: string | undefined
+  /** The URI that gave this answer, without its secret part. */
+  readonly url: string | undefined
   /** The time of Retry-After, in ms. */
   readonly retryAfterMs: number | undefined
   /** Further members of the document. */
@@ -74,6 +76,7 @@ export class ProblemError extends RestanteError {
     this.title = title
     this.detail = detail
     this.instance = problem.instance
+    this.url = problem.url
     this.retryAfterMs = problem.retryAfterMs
     this.extensions = problem.extensions ?? {}
     this.isIndeterminate = followsIndeterminate || mayBeCarriedOut(this)

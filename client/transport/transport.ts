@@ -186,6 +186,7 @@ export const problemOf = async (response: Response): Promise<ProblemError> => {
     // The challenges of sessions have their text in `p` (protocol §2).
     detail: asText(detail) ?? asText(p),
     instance: asText(instance),
+    url: response.url === "" ? undefined : redactSecret(response.url),
     retryAfterMs: retryAfterMs(headers.get("retry-after"), Date.now()),
     extensions
   })

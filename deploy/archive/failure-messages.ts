@@ -14,10 +14,13 @@ export const archiveFailed = (
   if (failure instanceof CommandFailed) return failure
   if (isBackendFailure(failure)) return backendFailed(store, failure)
   const archive = file ?? store
-  const message = failure instanceof ArchiveCorrupted
-    ? `${archive} cannot be used: ${failure.detail}`
-    : failure instanceof FileExists
-    ? `${archive} already exists: give a new file`
-    : failure.message
-  return failed(message)
+  if (failure instanceof ArchiveCorrupted) {
+    return failed(`${archive} cannot be used, ${failure.detail}`, "use another backup")
+  }
+  return failure instanceof FileExists
+    ? failed(`${archive} already exists`, "give a new file")
+    : failed(
+      `the archive ${archive} or the store ${store} cannot be used, ${failure.message}`,
+      "correct that, and repeat the command"
+    )
 }

@@ -10,7 +10,7 @@ import { assertWhole, beginRestore, type BucketsDiffer, connection, hasContents,
   natsContents, natsRecords, natsRegistry, natsStorage,
   type NatsTooOld } from "../../runtime/nats/index.ts"
 import { natsOptions } from "../backend/index.ts"
-import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failedAs } from "../command-failure.ts"
 import { natsProblem, type NodeSettings } from "../settings/index.ts"
 import type { FileExists } from "./file.ts"
 import type { ArchiveCorrupted, Header } from "./format.ts"
@@ -60,7 +60,7 @@ const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) => {
   const connected: Layer.Layer<Nats, StorageUnavailable | NatsTooOld | CommandFailed> = problem ===
       undefined
     ? connection(natsOptions(settings, servers, "command"))
-    : Layer.effect(Nats, Effect.fail(failed(problem, exitCodes.configuration)))
+    : Layer.effect(Nats, Effect.fail(failedAs(problem, exitCodes.configuration)))
   return Layer.provideMerge(natsRegistry, connected)
 }
 

@@ -139,8 +139,9 @@ const unopened = (where: string, settings: NodeSettings, { missingKeys }: Stored
     ? "secrets that were changed"
     : `secrets under the key ${missingKeys.join(", ")}, which ${keyFileOf(settings)} does not have`
   return failed(
-    `${where} has ${keys}: put the key file of the backed-up service there, or name it in ` +
-      "SECRET_KEY_FILE. With --without-secrets everything else is restored",
+    `${where} has ${keys}`,
+    "put the key file of the backed-up service there, or name it in SECRET_KEY_FILE. With " +
+      "--without-secrets everything else is restored",
     exitCodes.configuration
   )
 }

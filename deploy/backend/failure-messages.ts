@@ -1,6 +1,6 @@
 /** The message for the operator when a store cannot be used, and the exit code. */
 import type { EngineDiffers, EngineMissing, EngineName } from "../../runtime/embedded/index.ts"
-import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failedAs } from "../command-failure.ts"
 import type { BackendFailure } from "./backend.ts"
 
 const modules: Readonly<Record<EngineName, { name: string; platforms: string }>> = {
@@ -68,15 +68,16 @@ const messages: {
   EngineDiffers: (_, failure) => [engineDiffers(failure), exitCodes.configuration],
   EngineMissing: (location, failure) => [engineMissing(location, failure), exitCodes.configuration],
   NatsTooOld: (location, { found, wanted }) =>
-    `${location} is version ${found}; ${wanted} or newer is needed`,
+    `${location} is version ${found}, which is too old: install NATS ${wanted} or newer`,
   BucketsDiffer: (location, { found, wanted }) =>
     `${location} has ${found}, and this node is configured for ${wanted}: ` +
-    "CLUSTER_BUCKETS cannot change after the first start",
+    "CLUSTER_BUCKETS cannot change after the first start, so set it to the value found",
   NodeNameTaken: (location, { node }) =>
     `another process is the node ${node} of the cluster on ${location}: ` +
     "give each node its own NODE_ID or its own data directory",
   SecretKeyUnusable: (_, { message }) => [message, exitCodes.configuration],
-  NodeUnnamed: (_, { detail, file }) => `${file} cannot be used for this node's name: ${detail}`
+  NodeUnnamed: (_, { detail, file }) =>
+    `${file} cannot be used for this node's name: ${detail}. Correct the file, or set NODE_ID`
 }
 
 export const isBackendFailure = (failure: object): failure is BackendFailure =>
@@ -89,5 +90,5 @@ export const backendFailed = (location: string, failure: BackendFailure): Comman
   const [message, exitCode] = typeof described === "string"
     ? [described, exitCodes.unavailable] as const
     : described
-  return failed(message, exitCode)
+  return failedAs(message, exitCode)
 }

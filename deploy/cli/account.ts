@@ -3,13 +3,16 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { failed } from "../command-failure.ts"
-import { adminFlags, jsonFlag, Slug, switchFlag, textArgument, textFlag } from "./flags.ts"
-import { asAdmin, call, wrongUsage } from "./service/index.ts"
+import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
+import { AccountName, namedResource } from "./resource-name/index.ts"
+import { asAdmin, call, resourceOf, wrongUsage } from "./service/index.ts"
 import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
 const accountsOfPage = 1000
 
-const name = textArgument("name", "Name of the account").pipe(Argument.withSchema(Slug))
+const name = textArgument("name", "Name or URI of the account").pipe(
+  Argument.withSchema(AccountName)
+)
 
 const common = { ...adminFlags, name, json: jsonFlag() }
 
@@ -91,7 +94,8 @@ const exportAll = Command.make(
     const stream = yield* call(service, ({ accounts }) => accounts.export(name))
     if (!(yield* call(service, () => writeExport(stream)))) {
       return yield* failed(
-        `the export of the account ${name} ended early: delete it, and repeat the command`
+        `the export of the account ${name} ended early`,
+        "delete it, and repeat the command"
       )
     }
   })
@@ -101,6 +105,13 @@ const exportAll = Command.make(
     { command: "restante account export bob > bob.ndjson", description: "Into a file" }
   ])
 )
+
+/** A scope as the service has it, with the name of a mailbox instead of its URI. */
+const scopeOf = (scope: string): string =>
+  scope.replace(
+    /^mailbox:(.*)$/,
+    (_, text: string) => `mailbox:${namedResource(text, "mailbox")?.segments[0] ?? text}`
+  )
 
 const token = Command.make(
   "token",
@@ -122,7 +133,7 @@ const token = Command.make(
     const options = {
       name: Option.getOrUndefined(label),
       expires: Option.getOrUndefined(expires),
-      scope: scope.length === 0 ? undefined : scope.join(" ")
+      scope: scope.length === 0 ? undefined : scope.map(scopeOf).join(" ")
     }
     const token = yield* call(
       yield* asAdmin(flags),
@@ -147,16 +158,33 @@ const tokens = Command.make(
   })
 ).pipe(Command.withDescription("List the tokens of an account, without their text"))
 
+/** The id of a token of an account, from the id or the URI of the token. */
+const tokenIdOf = Effect.fnUntraced(function*(account: string, text: string) {
+  if (/^[\w=-]+$/.test(text)) return text
+  const { segments: [owner, id] } = yield* resourceOf(text, "token")
+  return owner === account && id !== undefined ? id : yield* wrongUsage(
+    `${plain(text)} is no token of ${account}`,
+    `name the account ${plain(owner ?? "")}, or another token`
+  )
+})
+
 const revoke = Command.make(
   "revoke",
   {
     ...common,
-    id: textArgument("token", "Id of the token, as tokens lists it").pipe(Argument.optional),
+    id: textArgument("token", "Id or URI of the token, as tokens lists it").pipe(Argument.optional),
     all: switchFlag("all", "All tokens of the account")
   },
   Effect.fnUntraced(function*({ all, id, json, name, ...flags }) {
-    const token = Option.getOrUndefined(id)
-    if ((token === undefined) !== all) return yield* wrongUsage("give either one token or --all")
+    if (Option.isNone(id) !== all) {
+      return yield* wrongUsage(
+        all
+          ? `both a token and --all tokens of ${name} are named`
+          : `no token of ${name} is named`,
+        "give either one token or --all"
+      )
+    }
+    const token = Option.isNone(id) ? undefined : yield* tokenIdOf(name, id.value)
     const revoked = token === undefined ? "all" : { id: token }
     yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.revoke(name, revoked))
     const message = all ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`

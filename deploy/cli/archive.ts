@@ -67,7 +67,8 @@ const printComparison = Effect.fnUntraced(function*(
   }
   if (!isSame) {
     return yield* failed(
-      `${store}: what was read back differs from what was written; no node will serve this store`
+      `${store} is not as it was written: what was read back differs, and no node will serve it`,
+      "empty it, and repeat the command with another backup if it fails again"
     )
   }
 })
@@ -79,7 +80,11 @@ async function* bytesOfService(
   try {
     yield* stream
   } catch (error) {
-    throw failed(`${baseUrl} cannot be reached: ${reasonOf(error)}`, exitCodes.unavailable)
+    throw failed(
+      `${baseUrl} cannot be reached, ${reasonOf(error)}`,
+      "repeat the command when the service responds",
+      exitCodes.unavailable
+    )
   }
 }
 
@@ -104,8 +109,8 @@ export const backupCommand = Command.make(
     const isRunning = Option.isSome(url) || Option.isSome(context)
     if (withKey && isRunning) {
       return yield* wrongUsage(
-        "--with-key cannot be used with --url or --context: no service sends its key. Copy the " +
-          "key file instead"
+        "--with-key cannot be used with --url or --context, as no service sends its key",
+        "copy the key file instead"
       )
     }
     const { backUp, backUpRunning, rowsOf } = yield* archiveModule
@@ -171,7 +176,10 @@ export const checkCommand = Command.make(
       for (const problem of problems) yield* Console.error(`problem: ${problem}`)
     }
     if (problems.length > 0) {
-      return yield* failed(`${location}: ${plural(problems.length, "problem")} found`)
+      return yield* failed(
+        `${location} has ${plural(problems.length, "problem")}, listed above`,
+        "restore a backup into a new store (restante restore)"
+      )
     }
     if (!json) yield* Console.log(`${location}: ok`)
   })
@@ -195,7 +203,8 @@ export const migrateCommand = Command.make(
     const { settings: target } = yield* loadSettingsOf({ ...flags, "nats-url": to })
     if (target.natsUrl === undefined) {
       return yield* wrongUsage(
-        "the servers of the new cluster are needed: give --to, or set NATS_URL"
+        "the servers of the new cluster are not named",
+        "give --to, or set NATS_URL"
       )
     }
     const { migrate } = yield* archiveModule

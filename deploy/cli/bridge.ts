@@ -5,7 +5,7 @@ import { createInterface } from "node:readline"
 import { type Client, pathOf, ProblemError } from "../../client/index.ts"
 import { failed } from "../command-failure.ts"
 import { accountFlags, jsonFlag, textArgument } from "./flags.ts"
-import { call, locateService, notUnderstood, pathMatching, wrongUsage } from "./service/index.ts"
+import { call, locateService, notUnderstood, resourceOf } from "./service/index.ts"
 import { endWithReader, jsonText, plain, printLine } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
@@ -22,7 +22,8 @@ const decodeChallenge = Schema.decodeUnknownOption(Schema.fromJsonString(Challen
 /** The status (422) of an answer that is empty, too long, or has an unreadable href. */
 const unprocessableStatus = 422
 
-const notCrossed = () => failed("the bridge is not crossed")
+const notCrossed = () =>
+  failed("the session ended before the other side of the bridge", "begin another one")
 
 const printError = (text: string): boolean => process.stderr.write(`${text}\n`)
 
@@ -83,8 +84,10 @@ class Bridge {
     while (challenge.method === "PUT" && challenge.uri !== undefined) {
       const line = await this.nextLine()
       if (line === undefined) {
-        printError(plain(`Continue the session with: restante bridge ${first.session}`))
-        throw notCrossed()
+        throw failed(
+          "the questions of the session are not all answered",
+          plain(`continue it with restante bridge ${first.session}`)
+        )
       }
       const reply = await this.request("PUT", challenge.uri, documentOf(line))
       if (reply === undefined) continue
@@ -147,17 +150,17 @@ export const bridgeCommand = Command.make(
   "bridge",
   {
     ...accountFlags,
-    session: textArgument("session", "The URI of a session to continue").pipe(Argument.optional),
+    session: textArgument("session", "The id or the URI of a session to continue").pipe(
+      Argument.optional
+    ),
     json: jsonFlag("Each challenge as JSON, one a line")
   },
   Effect.fnUntraced(function*({ json, session, ...flags }) {
     const { baseUrl } = yield* locateService(flags, "account")
     endWithReader()
-    const uri = Option.getOrUndefined(session)
-    const path = uri === undefined ? undefined : pathMatching(uri, /^\/sessions\/[^/]+$/)
-    if (uri !== undefined && path === undefined) {
-      return yield* wrongUsage("expected the URI of a session")
-    }
+    const path = Option.isNone(session)
+      ? undefined
+      : (yield* resourceOf(session.value, "session")).path
     yield* call({ baseUrl, token: undefined }, async (client) => {
       const bridge = new Bridge(client, json)
       try {

@@ -22,8 +22,8 @@ const originOf = (text: string): Effect.Effect<string, CommandFailed> => {
   return typeof origin === "string"
     ? Effect.succeed(origin)
     : Effect.fail(wrongUsage(
-      `--url is ${JSON.stringify(text)}, which is no address of a service: give ` +
-        (originKind?.expected ?? "")
+      `--url is ${JSON.stringify(text)}, which is no address of a service`,
+      `give ${originKind?.expected ?? ""}`
     ))
 }
 
@@ -91,7 +91,8 @@ const add = Command.make(
     const list = yield* readContexts
     if (Object.hasOwn(list.contexts, name) && !replace) {
       return yield* failed(
-        `the context ${name} exists already: choose another name, or replace it with --replace`
+        `the context ${name} exists already`,
+        "choose another name, or replace it with --replace"
       )
     }
     const place = yield* placeOfToken(tokenFile, `Token for ${origin}`)
@@ -161,8 +162,8 @@ const remove = Command.make(
     // As `nats context rm`: otherwise the next command would call some other service.
     if (current === name && Object.keys(others).length > 0) {
       return yield* failed(
-        `the context ${name} is not removed: it is the current one: select another one first ` +
-          "(restante context use)"
+        `the context ${name} is not removed, as it is the current one`,
+        "select another one first (restante context use)"
       )
     }
     const kept = current === undefined || current === name ? {} : { current }

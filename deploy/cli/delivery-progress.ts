@@ -1,7 +1,7 @@
 /** The progress of a sent notification: one line on standard error. */
 import { Effect } from "effect"
 import type { NotificationProgress, RecipientStatus } from "../../client/index.ts"
-import { type CommandFailed, failed } from "../command-failure.ts"
+import { type CommandFailed, failedAs } from "../command-failure.ts"
 import { call, type ServiceLocation } from "./service/index.ts"
 import { mustComplete, plain, plural, type Screen, standardError } from "./terminal.ts"
 
@@ -110,7 +110,10 @@ export const expectDelivered = (
   const first = `not delivered to ${
     plural(undelivered.length, "recipient")
   } of ${recipients.length}:`
-  return Effect.fail(
-    failed([first, ...listed, ...others > 0 ? [`and ${others} more`] : []].join("\n"))
-  )
+  return Effect.fail(failedAs([
+    first,
+    ...listed,
+    ...others > 0 ? [`and ${others} more`] : [],
+    "correct what failed, then retry with restante outbox retry"
+  ].join("\n")))
 }

@@ -1,9 +1,10 @@
 /** Flags that several commands have, and the settings of this process. */
 import { Effect, Option, Record, Result, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
-import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failed, failedAs } from "../command-failure.ts"
 import { allSettings, type LoadedSettings, loadSettings,
   replacementOfFlag } from "../settings/index.ts"
+import { AccountName } from "./resource-name/index.ts"
 
 /** A flag for each setting that may be a flag, by name without dashes. */
 export const settingFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
@@ -43,7 +44,7 @@ export const textFlag = (name: string, metavar: string, description: string) =>
 export const secretFileFlag = (name: string, description: string) =>
   textFlag(name, "file", `${description}; - for standard input, or to type it on a terminal`)
 
-/** The name of an account or of a context. */
+/** The name of a context. */
 export const Slug = Schema.String.pipe(Schema.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
     message: "Expected 1 to 64 of a-z, 0-9 and -, not beginning with -"
@@ -69,8 +70,8 @@ export const adminFlags = serviceFlags(
 
 /** The flag with the name of the account that a token is for. */
 export const accountFlag = Flag.String("account").pipe(
-  Flag.withSchema(Slug),
-  Flag.withMetavar("name"),
+  Flag.withSchema(AccountName),
+  Flag.withMetavar("name|uri"),
   Flag.withDescription("The account of the token (RESTANTE_ACCOUNT)"),
   Flag.optional
 )
@@ -123,15 +124,15 @@ export const sinceFlag = textFlag(
 export const limitFlag = (description: string) =>
   countFlag("limit", "number", 1_000_000_000, description).pipe(Flag.withDefault(100))
 
-const misconfigured = (message: string): CommandFailed => failed(message, exitCodes.configuration)
-
 /** The settings of this process, with these flags over its environment. */
 export const loadSettingsOf = (
   flags: Readonly<Record<string, Option.Option<string>>>
 ): Effect.Effect<LoadedSettings, CommandFailed> =>
   Effect.suspend(() => {
     const loaded = loadSettings(process.env, Record.map(flags, Option.getOrUndefined))
-    return Effect.fromResult(Result.mapError(loaded, ({ message }) => misconfigured(message)))
+    return Effect.fromResult(
+      Result.mapError(loaded, ({ message }) => failedAs(message, exitCodes.configuration))
+    )
   })
 
 /** Two letters or more after one dash: the library would take `-hello` for `-h`, help. */
@@ -149,20 +150,23 @@ const argumentFault = (arg: string): CommandFailed | undefined => {
   if (Object.hasOwn(secretFlags, name)) {
     return failed(
       `the command line has --${name}, which is no flag, as every user of the machine would see ` +
-        `its value: ${secretFlags[name]}`,
+        "its value",
+      secretFlags[name] ?? "",
       exitCodes.usage
     )
   }
   const replacement = replacementOfFlag(name)
   if (replacement !== undefined) {
-    return misconfigured(
-      `the command line has --${name}, which is no longer a flag: use --${replacement}`
+    return failed(
+      `the command line has --${name}, which is no longer a flag`,
+      `use --${replacement}`,
+      exitCodes.configuration
     )
   }
   if (arg.startsWith("--") || !letters.test(arg)) return undefined
   return failed(
-    `the command line has ${arg}, which is no flag: write an id that begins with "-" after "--", ` +
-      `the value of a flag as --flag=${arg}`,
+    `the command line has ${arg}, which is no flag`,
+    `write an id that begins with "-" after "--", the value of a flag as --flag=${arg}`,
     exitCodes.usage
   )
 }

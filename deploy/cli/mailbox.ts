@@ -14,7 +14,8 @@ import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { printAttempts } from "./attempts/index.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
-import { call, locateService, mailboxUri, type ServiceLocation,
+import { type ResourceKind, resourceNames } from "./resource-name/index.ts"
+import { call, locateService, type Refusals, resourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { checkSignature } from "./signature-check/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome, table,
@@ -37,34 +38,30 @@ interface MailboxLocation {
 
 /** What the argument of a command names. */
 interface Target {
-  readonly expected: string
+  readonly kinds: ReadonlyArray<ResourceKind>
   /** Asks for the secret URI. */
   readonly question: string
-  readonly pattern: RegExp
   /** Whether a secret URI needs an account too: registrations are those of a known reader. */
   readonly needsAccount: boolean
 }
 
 const mailboxes: Target = {
-  expected: "the URI or the name of a mailbox",
+  kinds: ["mailbox"],
   question: "Secret URI of the mailbox",
-  pattern: /^\/mailboxes\/[^/]+$/,
   needsAccount: false
 }
 
 const registrars: Target = { ...mailboxes, needsAccount: true }
 
 const readable: Target = {
-  expected: "the URI or the name of a mailbox, or the URI of a notification in one",
+  kinds: ["mailbox", "notification"],
   question: "Secret URI of the mailbox or of the notification",
-  pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/,
   needsAccount: false
 }
 
 const registrations: Target = {
-  expected: "the URI of a registration",
+  kinds: ["registration"],
   question: "Secret URI of the registration",
-  pattern: /^\/mailboxes\/[^/]+\/registrations\/[^/]+$/,
   needsAccount: true
 }
 
@@ -80,8 +77,8 @@ const uriOf = Effect.fnUntraced(function*(
   if (!/~|%7e/i.test(argument)) return argument
   const shown = argument.replace(/(?:~|%7e)[^/]*/gi, "~…")
   return yield* wrongUsage(
-    `the argument ${shown} has the secret part of a URI, which every user of the machine sees: ` +
-      "give -, and the URI on standard input or typed at the prompt"
+    `the argument ${shown} has the secret part of a URI, which every user of the machine sees`,
+    "give -, and the URI on standard input or typed at the prompt"
   )
 })
 
@@ -93,19 +90,14 @@ const uriOf = Effect.fnUntraced(function*(
 const locateMailbox = Effect.fnUntraced(function*(
   argument: string,
   flags: ServiceFlags & { readonly "password-file": Option.Option<string> },
-  { expected, needsAccount, pattern, question } = mailboxes
+  { kinds, needsAccount, question } = mailboxes
 ): Effect.fn.Return<MailboxLocation, CommandFailed> {
   const passwordFile = flags["password-file"]
   yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
   const nameOrUri = yield* uriOf(argument, question)
   const { isExplicit, ofFlags, ...located } = yield* locateService(flags, "account")
-  const uri = mailboxUri(nameOrUri, located)
-  const { origin, pathname: path, protocol } = parseUrl(uri) ??
-    { origin: "", pathname: "", protocol: "" }
-  if (!/^https?:$/.test(protocol) || !pattern.test(path)) {
-    return yield* wrongUsage(`expected ${expected}`)
-  }
-  const baseUrl = isExplicit ? located.baseUrl : origin
+  const { origin, path } = yield* resourceOf(nameOrUri, kinds, argument)
+  const baseUrl = isExplicit ? located.baseUrl : origin ?? located.baseUrl
   const { account, token } = baseUrl === located.baseUrl ? located : ofFlags
   const secret = Option.isNone(passwordFile)
     ? undefined
@@ -126,10 +118,10 @@ const inMailbox = /\/(?:notifications|registrations)\/[^/]+$/
 const callMailbox = <A>(
   { password, path, service }: MailboxLocation,
   use: (mailbox: Mailbox, client: Client) => Promise<A>,
-  messages?: Readonly<Record<number, string>>
+  refusals?: Refusals
 ): Effect.Effect<A, CommandFailed> => {
   const mailboxPath = path.replace(inMailbox, "")
-  return call(service, (client) => use(client.mailbox(mailboxPath, { password }), client), messages)
+  return call(service, (client) => use(client.mailbox(mailboxPath, { password }), client), refusals)
 }
 
 const mailboxArgument = textArgument(
@@ -153,14 +145,27 @@ const saveMessage = (
   file: string
 ): Effect.Effect<void, CommandFailed> =>
   callMailbox(location, async (_, client) => {
-    if (parseUrl(url) === undefined) throw failed("the URL of the notification is not a URI")
+    if (parseUrl(url) === undefined) {
+      throw failed(
+        `the notification ${url} links to no message, but to a text`,
+        "read it without --save"
+      )
+    }
     const { body } = (await client.get({ url, password })).response
-    if (body === null) throw failed(`the message at ${url} is empty`)
+    if (body === null) {
+      throw failed(
+        `the message at ${url} is empty`,
+        "read the notification without --save"
+      )
+    }
     const target = file === "-" ? process.stdout : createWriteStream(file, { flags: "wx" })
     // Node and the DOM types declare the same stream twice.
     const source = Readable.fromWeb(body as NodeStream)
     await pipeline(source, target, { end: file !== "-" }).catch((error: unknown) => {
-      throw failed(`${file}: ${reasonOf(error)}`)
+      throw failed(
+        `the message is not saved in ${file}, ${reasonOf(error)}`,
+        "repeat the command, with the name of a new file in a folder that you may write"
+      )
     })
   })
 
@@ -175,11 +180,17 @@ const readNotification = Effect.fnUntraced(function*(
   if (file !== undefined) yield* saveMessage(location, notification, file)
 })
 
-const readerRefusals: Readonly<Record<number, string>> = {
-  401: "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
-  403: "this account may not read the mailbox",
-  404: "there is no such mailbox, or the secret part of its URI is wrong",
-  410: "the mailbox has been deleted"
+const readerRefusals: Refusals = {
+  401: [
+    "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
+    "use one of them"
+  ],
+  403: ["this account may not read the mailbox", "use the token of its owner, or its secret URI"],
+  404: [
+    "there is no such mailbox, or the secret part of its URI is wrong",
+    "correct the name or the URI"
+  ],
+  410: ["the mailbox has been deleted", "name another one"]
 }
 
 export const readCommand = Command.make(
@@ -188,8 +199,8 @@ export const readCommand = Command.make(
     ...mailboxFlags,
     which: textArgument(
       "mailbox",
-      "Its URI or name, or the URI of a notification in it; - for a secret URI, on standard " +
-        "input or typed on a terminal"
+      "Its URI or name, or MAILBOX/ID or the URI of a notification in it; - for a secret URI, on " +
+        "standard input or typed on a terminal"
     ),
     since: sinceFlag,
     limit: limitFlag("How many at most, the oldest first"),
@@ -204,7 +215,10 @@ export const readCommand = Command.make(
       return yield* readNotification(location, file, json)
     }
     if (file !== undefined) {
-      return yield* wrongUsage("--save is of one notification: give its URI")
+      return yield* wrongUsage(
+        `--save needs one notification, and ${plain(which)} is a mailbox`,
+        `give ${resourceNames("notification")}`
+      )
     }
     const rows: Array<ReadonlyArray<string>> = []
     const after = Option.getOrUndefined(since)
@@ -358,7 +372,12 @@ const printTest = (
   const printed = json ? printJson(testDocument(test)) : Console.log(plain(parts.join(", ")))
   return status === "delivered" ? printed : Effect.andThen(
     printed,
-    Effect.fail(failed(`the test is ${plain(status)}`))
+    Effect.fail(failed(
+      `the test of the callback is ${plain(status)}`,
+      status === "pending"
+        ? "see its result later with restante registrations show"
+        : "correct the callback, and repeat the command"
+    ))
   )
 }
 
@@ -371,7 +390,10 @@ const waitUntilVerified = async (registration: Registration): Promise<void> => {
     if (!timeout.aborted) throw error
     const { problem } = await registration.state()
     const reason = problem === undefined ? "" : `: ${plain(problem)}`
-    throw failed(`the callback has not echoed its challenge yet${reason}`)
+    throw failed(
+      `the callback has not echoed its challenge yet${reason}`,
+      "let it answer with the challenge; the service tries again, see restante registrations show"
+    )
   }
 }
 
@@ -385,7 +407,12 @@ export const registerCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ callback, json, mailbox, wait, ...flags }) {
-    if (parseUrl(callback) === undefined) return yield* wrongUsage("expected the callback's URI")
+    if (parseUrl(callback) === undefined) {
+      return yield* wrongUsage(
+        `the callback ${plain(callback)} is no URI`,
+        "give one that the service can reach, such as https://app.example.org/hook"
+      )
+    }
     const location = yield* locateMailbox(mailbox, flags, registrars)
     const { secret, state } = yield* callMailbox(
       location,
@@ -423,7 +450,7 @@ const registrationCommand = <A>(
       ...mailboxFlags,
       which: textArgument(
         "registration",
-        "Its URI; - for a secret URI, on standard input or typed on a terminal"
+        "MAILBOX/ID, or its URI; - for a secret URI, on standard input or typed on a terminal"
       ),
       json: jsonFlag()
     },

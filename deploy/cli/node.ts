@@ -55,7 +55,12 @@ export const doctorCommand = Command.make(
     }
     const failing = findings.filter(({ state }) => state === "fail").length
     if (failing === 0) return
-    return yield* failed(`${plural(failing, "thing")} must be corrected before a node can run`)
+    return yield* failed(
+      `${plural(failing, "finding")} above ${
+        failing === 1 ? "prevents" : "prevent"
+      } a node from running`,
+      "follow the advice of each, and repeat the command"
+    )
   })
 ).pipe(
   Command.withDescription("Examine settings, store, NATS, clock and limits, and advise")

@@ -11,7 +11,8 @@ import { printAttempts } from "./attempts/index.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
-import { asAccount, call, failureOf, mailboxUri, pathMatching, type ServiceLocation,
+import { mailboxUri } from "./resource-name/index.ts"
+import { asAccount, call, failureOf, resourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine,
   printOutcome, table, take, webStream } from "./terminal.ts"
@@ -64,17 +65,26 @@ const checkMessage = (
   { content, type, url, ...message }: Message
 ): Effect.Effect<void, CommandFailed> => {
   if (Option.isSome(url) === Option.isSome(content)) {
-    return Effect.fail(wrongUsage("give the message: either --url or --content"))
+    return Effect.fail(wrongUsage(
+      Option.isSome(url) ? "the message has both --url and --content" : "the message is missing",
+      "give either --url or --content"
+    ))
   }
   if (Option.isSome(type) && Option.isNone(content)) {
-    return Effect.fail(wrongUsage("--type applies to --content only: remove it"))
+    return Effect.fail(wrongUsage("--type applies to --content only", "leave it out"))
   }
   const isGenerated = message["generate-password"]
   if (isGenerated && Option.isSome(message["password-file"])) {
-    return Effect.fail(wrongUsage("give either --generate-password or --password-file"))
+    return Effect.fail(wrongUsage(
+      "the message has two passwords",
+      "give either --generate-password or --password-file"
+    ))
   }
   return Option.isSome(url) && isGenerated
-    ? Effect.fail(wrongUsage("only the password of --content can be generated"))
+    ? Effect.fail(wrongUsage(
+      "the service generates no password for the message of --url",
+      "use --password-file, or --content"
+    ))
     : Effect.void
 }
 
@@ -88,7 +98,10 @@ const passwordOf = Effect.fnUntraced(function*(
   const password = Redacted.value(yield* readSecret(file.value, "Password of the message"))
   // The service would choose one, and nobody would know that this one does not work.
   return password === "generate"
-    ? yield* wrongUsage("generate is no password: use --generate-password")
+    ? yield* wrongUsage(
+      "the password of the message would be the word generate",
+      "choose another one, or use --generate-password"
+    )
     : password
 })
 
@@ -127,9 +140,11 @@ const withdrawContent = async (
   if (isRefused && await client.remove(pathOf(edit)).then(() => true, () => false)) throw error
   const { exitCode, message } = failureOf(error)
   const accepted = "; the notification may have been accepted, see `restante outbox`"
-  const text = `${message}${isRefused ? "" : accepted}; the content stays at ${href}, ` +
-    `to delete it, send DELETE to ${edit}`
-  throw failed(text, exitCode)
+  throw failed(
+    `${message}${isRefused ? "" : accepted}; the content stays at ${href}`,
+    `to delete it, send DELETE to ${edit}`,
+    exitCode
+  )
 }
 
 const send = Effect.fnUntraced(function*(
@@ -228,7 +243,7 @@ const outbox = Command.make("outbox", {
 
 const which = textArgument(
   "notification",
-  "Its URI, or its id in the account's outgoing mailbox"
+  "Its URI, ACCOUNT/ID, or its id in the account's outgoing mailbox"
 )
 
 /** The notification of a URI, or of an id in the account's own mailbox; with the shared flags. */
@@ -237,9 +252,8 @@ const locateNotification = Effect.fnUntraced(function*(which: string) {
   const service = yield* asAccount(flags)
   const path = /^[A-Za-z0-9_=-]+$/.test(which)
     ? `${pathOf(yield* call(service, ({ outgoing }) => outgoing.href()))}/${which}`
-    : pathMatching(which, /^\/outgoing\/[^/?]+\/[^/?]+$/)
-  if (path !== undefined) return { json, path, service }
-  return yield* wrongUsage("expected the URI or the id of an outgoing notification")
+    : (yield* resourceOf(which, "sent")).path
+  return { json, path, service }
 })
 
 const cells = (recipient: Recipient): ReadonlyArray<string> => {
@@ -305,7 +319,7 @@ const retry = Command.make(
   {
     which: which.pipe(Argument.optional),
     to: Flag.String("to").pipe(
-      Flag.withMetavar("uri"),
+      Flag.withMetavar("uri|name"),
       Flag.withDescription("A recipient to send it to again, whatever it has got; may be repeated"),
       Flag.atLeast(0)
     ),
@@ -314,18 +328,33 @@ const retry = Command.make(
   },
   Effect.fnUntraced(function*({ since, to, until, which }) {
     if (Option.isSome(since) === Option.isSome(which)) {
-      return yield* wrongUsage("give either a notification or --since")
+      return yield* wrongUsage(
+        Option.isSome(which)
+          ? "both a notification and --since are given"
+          : "nothing is named to retry",
+        "give either a notification or --since"
+      )
     }
     if (Option.isSome(since)) {
-      if (to.length > 0) return yield* wrongUsage("--to needs a notification")
+      if (to.length > 0) {
+        return yield* wrongUsage(
+          "--to is of one notification",
+          "give the notification, or leave out --to"
+        )
+      }
       return yield* retrySpan(since.value, Option.getOrUndefined(until))
     }
-    if (Option.isSome(until)) return yield* wrongUsage("--until needs --since")
+    if (Option.isSome(until)) {
+      return yield* wrongUsage("--until is without --since", "give --since, too")
+    }
     if (Option.isNone(which)) return
     const { json, path, service } = yield* locateNotification(which.value)
     const progress = yield* call(
       service,
-      ({ outgoing }) => outgoing.sent(path).retry(to.length === 0 ? {} : { to })
+      ({ outgoing }) =>
+        outgoing.sent(path).retry(
+          to.length === 0 ? {} : { to: to.map((one) => mailboxUri(one, service)) }
+        )
     )
     const outcome = to.length === 0
       ? "Retrying its failed recipients."
@@ -342,7 +371,10 @@ const replacement = Effect.fnUntraced(function*(
   // One that does not exist, or is withdrawn, fails before anything is published.
   const { withdrawn } = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
   if (withdrawn !== undefined) {
-    return yield* failed(`the notification was withdrawn at ${plain(withdrawn)}: send a new one`)
+    return yield* failed(
+      `the notification ${path} was withdrawn at ${plain(withdrawn)}`,
+      "send a new one"
+    )
   }
   const { edit, href: url, password } = yield* publish(
     service,
@@ -427,7 +459,10 @@ const pausing = (
     Effect.fnUntraced(function*({ origin }) {
       const only = Option.getOrUndefined(origin)
       if (only !== undefined && !/^https?:\/\/[^/?#]/i.test(only)) {
-        return yield* wrongUsage("--origin takes an http or https URI")
+        return yield* wrongUsage(
+          `--origin is ${plain(only)}, which is no http or https URI`,
+          "give one such as https://receiver.example"
+        )
       }
       const { json, ...flags } = yield* outbox
       const service = yield* asAccount(flags)

@@ -4,10 +4,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
 import { Readable } from "node:stream"
 import type { JsonObject, LoadProgress } from "../../client/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
 import { observed } from "../streams.ts"
 import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
-import { asAccount, call, locateService, wrongUsage } from "./service/index.ts"
+import { asAccount, call, locateService, resourceOf, type ServiceLocation,
+  wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printLine, progressLine,
   table, take, webStream } from "./terminal.ts"
 
@@ -48,7 +50,10 @@ export const loadCommand = Command.make(
   Effect.fnUntraced(function*({ continue: skipInvalidRows, file, format, json, ...flags }) {
     const chosen = Option.getOrElse(format, () => formatByExtension[extname(file).toLowerCase()])
     if (chosen === undefined) {
-      return yield* wrongUsage(`give --format: one of ${formats.join(", ")}`)
+      return yield* wrongUsage(
+        `the format of ${file} does not follow from its name`,
+        `give --format: one of ${formats.join(", ")}`
+      )
     }
     const service = yield* asAccount(flags)
     const line = progressLine(progressIntervalMs)
@@ -116,6 +121,16 @@ const tableOf = (rows: ReadonlyArray<JsonObject>, key: string): string => {
   ])
 }
 
+/** The URI of a query of the service. */
+const queryUri = (
+  text: string,
+  { baseUrl }: ServiceLocation
+): Effect.Effect<string, CommandFailed> =>
+  Effect.map(
+    resourceOf(text, "query"),
+    ({ origin, path }) => origin === undefined ? baseUrl + path : text
+  )
+
 export const queryCommand = Command.make(
   "query",
   {
@@ -128,7 +143,7 @@ export const queryCommand = Command.make(
       Flag.optional
     ),
     return: textFlag("return", "fields", "Fields to show, such as \"name age\"; all by default"),
-    query: textFlag("query", "uri", "A query of the service that selects the rows"),
+    query: textFlag("query", "id|uri", "A query of the service that selects the rows"),
     limit: limitFlag("How many at most"),
     json: jsonFlag("One JSON object a line")
   },
@@ -139,7 +154,7 @@ export const queryCommand = Command.make(
     const options = {
       agemin: Option.getOrUndefined(agemin),
       fields: Option.getOrUndefined(fields)?.split(/[\s,]+/),
-      query: Option.getOrUndefined(query),
+      query: Option.isNone(query) ? undefined : yield* queryUri(query.value, service),
       pageSize: pageSizeFor(limit)
     }
     yield* call(service, async ({ queries }) => {

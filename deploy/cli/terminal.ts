@@ -3,7 +3,7 @@ import { Console, Effect, type Scope } from "effect"
 import { CliOutput } from "effect/cli"
 import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
-import { type CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, unreadableFile } from "../command-failure.ts"
 
 /** How many entries the largest page of the service has. */
 const pageEntriesMax = 1000
@@ -161,8 +161,7 @@ export const bytesOf = (
   file: string
 ): Effect.Effect<Readable, CommandFailed, Scope.Scope> =>
   file === "-" ? Effect.succeed(process.stdin) : Effect.gen(function*() {
-    const unreadable = (cause: unknown): CommandFailed =>
-      failed(`${file} cannot be read: ${reasonOf(cause)}`)
+    const unreadable = (cause: unknown): CommandFailed => unreadableFile(file, cause)
     const handle = yield* Effect.acquireRelease(
       Effect.tryPromise({ try: () => open(file), catch: unreadable }),
       (handle) => Effect.promise(() => handle.close())

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
 import type { FirstMailbox, ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
-import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failedAs } from "../command-failure.ts"
 import { heapGrowthPercent } from "../limits.ts"
 import { adminTokenProblem, type LoadedSettings, natsProblem, natsWeakness,
   storageLocation } from "../settings/index.ts"
@@ -58,7 +58,7 @@ const failureOf = (
     return backendFailed(location, failure)
   }
   const isConfiguration = _tag === "IssuerUnusable" || failure.reason === "NativeModule"
-  return failed(
+  return failedAs(
     failure.message,
     isConfiguration ? exitCodes.configuration : exitCodes.unavailable
   )
@@ -95,7 +95,7 @@ export const serve = (
 ): Effect.Effect<never, CommandFailed> => {
   const { settings } = loaded
   const problem = adminTokenProblem(settings) ?? natsProblem(settings)
-  if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
+  if (problem !== undefined) return Effect.fail(failedAs(problem, exitCodes.configuration))
   return Effect.andThen(
     Effect.all([
       boundHeapGrowth,

@@ -91,7 +91,7 @@ describe("restante context", () => {
     const refused = await one.restante(["context", "remove", "post"])
     expect(refused).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/context post is not removed: .* current one: select another/)
+      stderr: expect.stringMatching(/context post is not removed, .* current one: select another/)
     })
     await one.done(["context", "remove", "home"])
     await one.done(["context", "remove", "post"])
@@ -310,7 +310,7 @@ describe("an unusable context", () => {
     writeFileSync(file, "")
     const { status, stderr } = await one.restante(["outbox"])
     expect(status).toBe(2)
-    expect(stderr).toMatch(/has no secret: .*: restore the file of the context post, or replace/)
+    expect(stderr).toMatch(/has no secret, .*: restore the file of the context post, or replace/)
   })
 
   it.each(["post.example.org", "https://bob:token@post.example.org", "https://a.example/path"])(

@@ -157,7 +157,7 @@ describe("restante read", () => {
       1,
       "no position of this mailbox"
     ],
-    [["http://a.test/elsewhere"], 2, "the URI or the name of a mailbox"]
+    [["http://a.test/elsewhere"], 2, "the name or the URI of a mailbox"]
   ])("refuses %j", async (args, status, message) => {
     const ran = await restante(["read", ...args])
     expect(ran).toMatchObject({ status, stderr: expect.stringContaining(message) })
@@ -198,7 +198,7 @@ describe("restante register", () => {
 
   it("does so with an account's token and secret URIs from standard input", async () => {
     const callback = `${echoing}/shared`
-    const issued = await restante(["account", "create", "bob"])
+    const issued = await restante(["account", "add", "bob"])
     const bob: Environment = { RESTANTE_TOKEN: issued.stdout.trim() }
     const made = await restante(["register", "-", callback, "--wait"], bob, secretUri())
     expect(made.status, made.stderr).toBe(0)

@@ -364,7 +364,7 @@ describe("restante serve and account", () => {
     expect(account("add", "bob")).toMatchObject({
       status: 1,
       stdout: "",
-      stderr: expect.stringContaining("an account of this name exists already")
+      stderr: expect.stringContaining("account bob already exists: create a token of it")
     })
     expect(account("list").stdout).toMatch(
       /^admin\tadmin\nbob\t(quotes,customers|customers,quotes)\n$/

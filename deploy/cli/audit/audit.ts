@@ -1,11 +1,12 @@
 /** `restante audit …`: the audit log of a running service, and the check of its chain. */
 import { Console, Effect, Option } from "effect"
-import { Command } from "effect/cli"
-import type { AuditPoint } from "../../../client/index.ts"
+import { Command, Flag } from "effect/cli"
+import { type AuditPoint, pathOf } from "../../../client/index.ts"
 import { type CommandFailed, failed } from "../../command-failure.ts"
 import { storageLocation } from "../../settings/index.ts"
 import { adminFlags, jsonFlag, limitFlag, loadSettingsOf, sinceFlag, storeFlags, switchFlag,
   textFlag } from "../flags.ts"
+import { AccountName } from "../resource-name/index.ts"
 import { asAdmin, call, wrongUsage } from "../service/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, table,
   take } from "../terminal.ts"
@@ -14,10 +15,15 @@ const list = Command.make(
   "list",
   {
     ...adminFlags,
-    account: textFlag("account", "name", "Only what this account did"),
+    account: Flag.String("account").pipe(
+      Flag.withSchema(AccountName),
+      Flag.withMetavar("name|uri"),
+      Flag.withDescription("Only what this account did"),
+      Flag.optional
+    ),
     action: textFlag("action", "action", "Only this action, such as token.create"),
     outcome: textFlag("outcome", "outcome", "Only begun, done, refused or unknown"),
-    target: textFlag("target", "path", "Only paths that begin with this"),
+    target: textFlag("target", "path|uri", "Only paths that begin with this"),
     since: sinceFlag,
     limit: limitFlag("How many at most"),
     json: jsonFlag("One JSON object a line")
@@ -30,7 +36,7 @@ const list = Command.make(
         account: Option.getOrUndefined(account),
         action: Option.getOrUndefined(action),
         outcome: Option.getOrUndefined(outcome),
-        target: Option.getOrUndefined(target),
+        target: Option.getOrUndefined(Option.map(target, pathOf)),
         since: Option.getOrUndefined(since)
       }
       const rows: Array<ReadonlyArray<string>> = []
@@ -103,10 +109,16 @@ const verify = Command.make(
     const text = Option.getOrUndefined(noted)
     const point = text === undefined ? undefined : pointOf(text)
     if (text !== undefined && point === undefined) {
-      return yield* wrongUsage("--noted must be a number and a hash, such as 17:Zx3…")
+      return yield* wrongUsage(
+        `--noted is ${plain(text)}, which is no entry of the audit log`,
+        "give a number and a hash as verify prints them, such as 17:Zx3…"
+      )
     }
     if (stored && point !== undefined) {
-      return yield* wrongUsage("--noted needs a running service: leave out --stored")
+      return yield* wrongUsage(
+        "--noted is checked by a running service only",
+        "leave out --stored"
+      )
     }
     const { "base-url": baseUrl = Option.none(), ...store } = flags
     const checked = stored
@@ -117,8 +129,8 @@ const verify = Command.make(
     if (fault !== undefined) {
       const { number, reason } = fault
       return yield* failed(
-        `${location}: entry ${number} of the audit log is not as it was recorded: ${reason}; ` +
-          "compare it with a backup"
+        `${location}: entry ${number} of the audit log is not as it was recorded, ${reason}`,
+        "compare it with a backup"
       )
     }
     if (json) return

@@ -53,7 +53,8 @@ const pathOfContexts = (): string | undefined => {
   return folder === undefined ? undefined : join(folder, "restante", "contexts.json")
 }
 
-const unusable = (message: string): CommandFailed => failed(message, exitCodes.configuration)
+const unusable = (problem: string, advice: string): CommandFailed =>
+  failed(problem, advice, exitCodes.configuration)
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
@@ -70,7 +71,8 @@ const assertPrivate = async (path: string, file: FileHandle): Promise<void> => {
   if ((mode & 0o077) !== 0) {
     throw unusable(
       `the contexts are not read: ${path} has mode ${modeText(mode)}, and others could use its ` +
-        `tokens: chmod 600 ${path}`
+        "tokens",
+      `chmod 600 ${path}`
     )
   }
   const folder = dirname(path)
@@ -78,7 +80,8 @@ const assertPrivate = async (path: string, file: FileHandle): Promise<void> => {
   if ((folderMode & 0o022) !== 0) {
     throw unusable(
       `the contexts are not read: ${folder} has mode ${modeText(folderMode)}, and others could ` +
-        `replace the file in it: chmod 700 ${folder}`
+        "replace the file in it",
+      `chmod 700 ${folder}`
     )
   }
 }
@@ -90,7 +93,8 @@ const textOf = async (path: string): Promise<string> => {
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(contextsBytesMax + 1) })
     if (bytesRead <= contextsBytesMax) return buffer.toString("utf8", 0, bytesRead)
     throw unusable(
-      `the contexts are not read: ${path} has more than ${contextsBytesMax} bytes: shorten it`
+      `the contexts are not read: ${path} has more than ${contextsBytesMax} bytes`,
+      "shorten it"
     )
   } finally {
     await file.close()
@@ -108,8 +112,8 @@ const read = async (path: string): Promise<ContextList> => {
   // The error of the decoder would show parts of tokens.
   return Option.getOrThrowWith(decodeList(text), () =>
     unusable(
-      `the contexts are not read: ${path} is no list of contexts: correct it, or remove it and ` +
-        "repeat `restante context add`"
+      `the contexts are not read: ${path} is no list of contexts`,
+      "correct it, or remove it and repeat `restante context add`"
     ))
 }
 
@@ -117,8 +121,8 @@ const failureFor = (what: string, path: string) => (error: unknown): CommandFail
   error instanceof CommandFailed
     ? error
     : unusable(
-      `the contexts are not ${what}: ${reasonOf(error)}: correct the owner and the mode of ` +
-        `${path}, or set XDG_CONFIG_HOME to another folder`
+      `the contexts are not ${what}: ${reasonOf(error)}`,
+      `correct the owner and the mode of ${path}, or set XDG_CONFIG_HOME to another folder`
     )
 
 /** All contexts of the user; none without a file. Fails with exit code 78 for an unusable file. */
@@ -157,14 +161,15 @@ export const writeContexts = Effect.fnUntraced(function*(
   const path = pathOfContexts()
   if (path === undefined) {
     return yield* unusable(
-      "the contexts are not written: this user has no home folder: set XDG_CONFIG_HOME"
+      "the contexts are not written: this user has no home folder",
+      "set XDG_CONFIG_HOME"
     )
   }
   const text = `${JSON.stringify(list, null, 2)}\n`
   if (Buffer.byteLength(text) > contextsBytesMax) {
     return yield* unusable(
-      `the contexts are not written: ${path} would have more than ${contextsBytesMax} bytes: ` +
-        "remove contexts that you no longer need (restante context remove)"
+      `the contexts are not written: ${path} would have more than ${contextsBytesMax} bytes`,
+      "remove contexts that you no longer need (restante context remove)"
     )
   }
   yield* Effect.tryPromise({ try: () => write(path, text), catch: failureFor("written", path) })
@@ -181,7 +186,7 @@ export const contextNamed = (
   const names = Object.keys(contexts).toSorted()
   const known = names.length === 0 ? "there is none yet" : `there are ${names.join(", ")}`
   return Effect.fail(unusable(
-    `the context ${name} does not exist: ${known}: name one of them, or add it ` +
-      "(restante context add)"
+    `the context ${name} does not exist: ${known}`,
+    "name one of them, or add it (restante context add)"
   ))
 }

@@ -3,4 +3,4 @@ export { type Context, type ContextList, contextNamed, readContexts,
   writeContexts } from "./context-file.ts"
 export { asAccount, asAdmin, checkedToken, locateService, resolveService, type ServiceLocation,
   tokenOfEnvironment, wrongUsage } from "./service-location.ts"
-export { call, failureOf, mailboxUri, notUnderstood, pathMatching } from "./service.ts"
+export { call, failureOf, notUnderstood, type Refusals, resourceOf } from "./service.ts"

@@ -6,11 +6,13 @@ import { Effect, Option, Redacted, Schema } from "effect"
 import { type CommandFailed, exitCodes, failed } from "../../command-failure.ts"
 import { isTerminal, readSecret } from "../../secret-input.ts"
 import { baseUrlOf, type LoadedSettings } from "../../settings/index.ts"
-import { loadSettingsOf, type ServiceFlags, Slug } from "../flags.ts"
+import { loadSettingsOf, type ServiceFlags } from "../flags.ts"
+import { AccountName } from "../resource-name/index.ts"
 import { type Context, contextNamed, readContexts } from "./context-file.ts"
 
 /** The failure of a wrong command line. */
-export const wrongUsage = (message: string): CommandFailed => failed(message, exitCodes.usage)
+export const wrongUsage = (problem: string, advice: string): CommandFailed =>
+  failed(problem, advice, exitCodes.usage)
 
 /** The service, and the credentials for it. */
 export interface ServiceLocation {
@@ -73,7 +75,8 @@ export const checkedToken = (
   from: string
 ): Effect.Effect<Redacted.Redacted, CommandFailed> =>
   /^[\x21-\x7e]+$/.test(token) ? Effect.succeed(Redacted.make(token)) : Effect.fail(wrongUsage(
-    `${from} has no token: a token is visible ASCII characters without spaces; set it again`
+    `${from} has no token`,
+    "set it again; a token is visible ASCII characters without spaces"
   ))
 
 /** The token of RESTANTE_TOKEN, if it is set; fails with exit code 2 for a text that is none. */
@@ -98,10 +101,11 @@ const tokenOfContext = Effect.fnUntraced(function*(
   if (tokenFile === undefined) return undefined
   const value = yield* Effect.mapError(
     readSecret(tokenFile, ""),
-    ({ exitCode, message }) =>
+    ({ exitCode, problem }) =>
       failed(
-        `${message}: restore the file of the ${from}, or replace the context (restante context ` +
-          `add ${name} --replace)`,
+        problem,
+        `restore the file of the ${from}, or replace the context (restante context add ${name} ` +
+          "--replace)",
         exitCode
       )
   )
@@ -132,10 +136,12 @@ const tokensOfSettings = Effect.fnUntraced(function*(
 
 const accountOfEnvironment = Effect.suspend(() => {
   const account = variable("RESTANTE_ACCOUNT")
-  if (account === undefined || Schema.is(Slug)(account)) return Effect.succeed(account)
-  return Effect.fail(wrongUsage(
-    "RESTANTE_ACCOUNT has no name of an account: set it to 1 to 64 of a-z, 0-9 and -"
-  ))
+  if (account === undefined) return Effect.succeed(account)
+  return Effect.mapError(Schema.decodeEffect(AccountName)(account), () =>
+    wrongUsage(
+      `RESTANTE_ACCOUNT is ${JSON.stringify(account)}, which names no account`,
+      "set it to a name, 1 to 64 of a-z, 0-9 and -, or to the URI of an account"
+    ))
 })
 
 /**
@@ -250,8 +256,8 @@ const requireToken = (role: TokenRole, where: string) =>
       return { account, baseUrl, token: yield* readSecret("-", questionOf(role, account)) }
     }
     return yield* wrongUsage(
-      `an ${role}'s token is needed for ${baseUrl}: set ${where}, use --token-file, or add a ` +
-        "context with a token (restante context add)"
+      `there is no token of an ${role} for ${baseUrl}`,
+      `set ${where}, use --token-file, or add a context with a token (restante context add)`
     )
   })
 

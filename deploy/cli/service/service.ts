@@ -1,32 +1,76 @@
 /** Calls the service of a command by the client library. */
 import { Effect, Redacted } from "effect"
-import { parseUrl } from "../../../actors/index.ts"
-import { type Client, connect, ConnectionError, pathOf, ProblemError,
+import { type Client, connect, ConnectionError, ProblemError,
   UnexpectedAnswer } from "../../../client/index.ts"
-import { CommandFailed, exitCodes, failed, reasonOf } from "../../command-failure.ts"
-import type { ServiceLocation } from "./service-location.ts"
+import { CommandFailed, exitCodes, failed, failedAs, reasonOf } from "../../command-failure.ts"
+import { type NamedResource, namedResource, type ResourceKind,
+  resourceNames } from "../resource-name/index.ts"
+import { type ServiceLocation, wrongUsage } from "./service-location.ts"
 
 /** The failure for a response of another program. */
 export const notUnderstood = (): CommandFailed =>
-  failed("the service's response is not understood; is it restante?")
+  failed(
+    "the service's response is not understood",
+    "is it restante? Correct its address (BASE_URL, --base-url, --context)"
+  )
 
 /** Statuses of a service that is temporarily unable to respond. */
 const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** The failure for an error of the client; `messages` replace those of refusals, by status. */
-export const failureOf = (
-  error: unknown,
-  messages: Readonly<Record<number, string>> = {}
-): CommandFailed => {
+/** What to do about a refusal whose detail does not say it. */
+const adviceByStatus: Readonly<Record<number, string>> = {
+  401: "use a valid token: RESTANTE_TOKEN, --token-file, or a context",
+  403: "use the token of an account that has the right",
+  404: "correct the name or the URI",
+  405: "use another command for this resource",
+  408: "see whether it was done, and repeat the command otherwise",
+  409: "read its state, then repeat the command",
+  410: "name another one",
+  412: "read its state, then repeat the command",
+  413: "send less",
+  415: "give another media type",
+  422: "correct the value",
+  429: "wait, then repeat the command",
+  502: "repeat the command when the service responds",
+  503: "wait, then repeat the command",
+  504: "see whether it was done, and repeat the command otherwise",
+  507: "free space at the service, or ask its operator to"
+}
+
+/** The problem and the advice that replace those of a refusal, by status. */
+export type Refusals = Readonly<Record<number, readonly [problem: string, advice: string]>>
+
+/** The failure for a refusal: the resource, the problem, and what to do about it. */
+const refused = (error: ProblemError, refusals: Refusals): CommandFailed => {
+  const { detail = "", message, status, url = "the service" } = error
+  const exitCode = transientStatuses.has(status) ? exitCodes.unavailable : undefined
+  const [problem, advice] = refusals[status] ?? [message, adviceByStatus[status]]
+  // Details of the service often end with the advice.
+  return refusals[status] === undefined && /[:;] /.test(detail)
+    ? failedAs(`${url}: ${problem}`, exitCode)
+    : failed(
+      `${url}: ${problem}`,
+      advice ?? "see whether it was done, and ask the operator of the service",
+      exitCode
+    )
+}
+
+/** The failure for an error of the client. */
+export const failureOf = (error: unknown, refusals: Refusals = {}): CommandFailed => {
   if (error instanceof CommandFailed) return error
-  if (error instanceof ProblemError) {
-    const { message, status } = error
-    const isTransient = transientStatuses.has(status)
-    return failed(messages[status] ?? message, isTransient ? exitCodes.unavailable : undefined)
+  if (error instanceof ProblemError) return refused(error, refusals)
+  if (error instanceof ConnectionError) {
+    return failed(
+      error.message,
+      "start the service, or correct its address (BASE_URL, --base-url, --context)",
+      exitCodes.unavailable
+    )
   }
-  if (error instanceof ConnectionError) return failed(error.message, exitCodes.unavailable)
   if (error instanceof UnexpectedAnswer) return notUnderstood()
-  return failed(reasonOf(error))
+  return failed(
+    `the command ended early, ${reasonOf(error)}`,
+    "correct that, and repeat the command"
+  )
 }
 
 /**
@@ -36,22 +80,28 @@ export const failureOf = (
 export const call = <A>(
   { account, baseUrl, token }: ServiceLocation,
   use: (client: Client, signal: AbortSignal) => Promise<A>,
-  messages?: Readonly<Record<number, string>>
+  refusals?: Refusals
 ): Effect.Effect<A, CommandFailed> =>
   Effect.tryPromise({
     try: (signal) => {
       const credentials = token === undefined ? {} : { account, token: Redacted.value(token) }
       return use(connect({ url: baseUrl, ...credentials, attempts: 1, signal }), signal)
     },
-    catch: (error) => failureOf(error, messages)
+    catch: (error) => failureOf(error, refusals)
   })
 
-/** The URI of a mailbox that is given by its URI or its name. */
-export const mailboxUri = (nameOrUri: string, { baseUrl }: ServiceLocation): string =>
-  /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri) ? `${baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
-
-/** The path of a URI of the service, where it matches the pattern. */
-export const pathMatching = (uri: string, pattern: RegExp): string | undefined => {
-  const path = parseUrl(uri) !== undefined || uri.startsWith("/") ? pathOf(uri) : ""
-  return pattern.test(path) ? path : undefined
+/** The resource that an argument names; `-` was read from standard input, and is secret. */
+export const resourceOf = (
+  text: string,
+  expected: ResourceKind | ReadonlyArray<ResourceKind>,
+  argument = text
+): Effect.Effect<NamedResource, CommandFailed> => {
+  const kinds = typeof expected === "string" ? [expected] : expected
+  const named = namedResource(text, ...kinds)
+  return named === undefined
+    ? Effect.fail(wrongUsage(
+      `${argument === "-" ? "standard input" : argument} names nothing that the command is for`,
+      `give ${resourceNames(...kinds)}`
+    ))
+    : Effect.succeed(named)
 }

@@ -6,7 +6,7 @@ import { Clock, Console, Effect, Option, Redacted } from "effect"
 import { Argument, Command } from "effect/cli"
 import { diagnoseSignature, readHeaderText, readRequestText,
   type SignatureDiagnosis } from "../../../client/index.ts"
-import { type CommandFailed, failed, reasonOf } from "../../command-failure.ts"
+import { type CommandFailed, failed, unreadableFile } from "../../command-failure.ts"
 import { checkedRequestBytesMax } from "../../limits.ts"
 import { askSecret, checkStandardInput, isTerminal, readSecret } from "../../secret-input.ts"
 import { jsonFlag, secretFileFlag, textArgument, textFlag } from "../flags.ts"
@@ -29,10 +29,11 @@ const readWhole = (file: string): Effect.Effect<Buffer, CommandFailed> =>
           if (length > checkedRequestBytesMax) break
         }
       },
-      catch: (cause) => failed(`${file} cannot be read: ${reasonOf(cause)}`)
+      catch: (cause) => unreadableFile(file, cause)
     })
     return length <= checkedRequestBytesMax ? Buffer.concat(chunks) : yield* failed(
-      `${file} is no push: it has more than ${checkedRequestBytesMax} bytes; give another file`
+      `${file} is no push, as it has more than ${checkedRequestBytesMax} bytes`,
+      "give another file"
     )
   }))
 
@@ -47,8 +48,8 @@ const secretOf = Effect.fnUntraced(function*(
   if (value !== undefined && value !== "") return value.trim()
   if (!isInputRead && isTerminal()) return yield* askSecret(question)
   return yield* wrongUsage(
-    `there is no secret to check with: set ${secretVariable}, or use --secret-file; every user ` +
-      "of the machine would see an argument"
+    "there is no secret to check the signature with",
+    `set ${secretVariable}, or use --secret-file; every user of the machine would see an argument`
   )
 })
 
@@ -57,7 +58,10 @@ const arrivalMs = (time: Option.Option<string>): Effect.Effect<number, CommandFa
   if (Option.isNone(time)) return Clock.currentTimeMillis
   const ms = Date.parse(time.value)
   return Number.isNaN(ms)
-    ? Effect.fail(wrongUsage("--at has no time: write one such as 2026-07-01T00:00:00Z"))
+    ? Effect.fail(wrongUsage(
+      `--at is ${JSON.stringify(time.value)}, which is no time`,
+      "write one such as 2026-07-01T00:00:00Z"
+    ))
     : Effect.succeed(ms)
 }
 
@@ -102,7 +106,10 @@ export const checkSignature = Command.make(
     const diagnosis = yield* Effect.promise(() => diagnoseSignature(push, secretText, { nowMs }))
     yield* print(diagnosis, json)
     if (diagnosis.result !== "right") {
-      return yield* failed(`the signature is not right: ${plain(diagnosis.result)}`)
+      return yield* failed(
+        `the signature of the push is not right but ${plain(diagnosis.result)}`,
+        plain(diagnosis.advice)
+      )
     }
   })
 ).pipe(

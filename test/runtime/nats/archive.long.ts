@@ -202,7 +202,7 @@ describe("archives", () => {
       const folder = temporaryFolder()
       const refused = await command(["restore", file, "--data-dir", folder])
       expect(refused.code, name).toBe(1)
-      expect(refused.output, name).toContain(`${file} cannot be used: `)
+      expect(refused.output, name).toContain(`${file} cannot be used, `)
       expect(readdirSync(folder), name).toEqual([])
     }
   })
