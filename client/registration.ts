@@ -1,8 +1,8 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
 import { type RecordedAttempt, recordedAttemptOf } from "./attempts/index.ts"
 import { pollIntervalMs } from "./limits.ts"
-import { type JsonObject, listOf, numberOf, optionalNumber, optionalText, RemoteResource, textOf,
-  unexpected } from "./transport/index.ts"
+import { defined, type JsonObject, listOf, numberOf, optionalNumber, optionalText, RemoteResource,
+  textOf, unexpected } from "./transport/index.ts"
 
 /** The state of a registration. */
 export interface RegistrationInfo {
@@ -118,10 +118,11 @@ export class Registration extends RemoteResource {
 
   /**
    * Pushes go on from a time (RFC 3339) or a position of the mailbox: what came after it is pushed
-   * again, and if it is later than the last push, what came before is left out.
+   * again, and if it is later than the last push, what came before is left out. With `until`, what
+   * came after that is not repeated: pushes then go on from where they were.
    */
-  async replay(since: string): Promise<RegistrationInfo> {
-    const { document } = await this.transport.put(this.href, { since })
+  async replay(since: string, until?: string): Promise<RegistrationInfo> {
+    const { document } = await this.transport.put(this.href, defined({ since, until }))
     return registrationInfoOf(document)
   }
 

@@ -13,14 +13,17 @@ import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, reg
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
 import { afterReportStep, beginReportStep, type FailureCause,
   withoutWaitingReport } from "../failure-reports/index.ts"
-import type { DeliveryFailure, Schedule } from "../outbound/index.ts"
+import type { Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { attemptItems, keepsAttempts } from "./attempts.ts"
-import { type Callee, type RegistrationAction, type RegistrationMessage, type RegistrationReply,
-  type RegistrationState, validSecrets, viewOfRegistration } from "./protocol.ts"
-import { isEnd, isRejectedForGood, retryAtMs, withSuspensionReport } from "./push-answers.ts"
-import { endTest, startReplay, startTest, testEventsFormat, testRejected, testUnverified,
-  tooManyReplays, withoutTestResult } from "./test-event.ts"
+import { type Callee, type Registered, type RegistrationAction, type RegistrationMessage,
+  type RegistrationReply, type RegistrationState, validSecrets, viewOfRegistration,
+  without } from "./protocol.ts"
+import { isEnd, isRejectedForGood, retryAtMs, withFailure,
+  withSuspensionReport } from "./push-answers.ts"
+import { advanced, endTest, replayEndsFormat, replayUnsupported, startReplay, startTest,
+  testEventsFormat, testRejected, testUnverified, tooManyReplays,
+  withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -28,8 +31,6 @@ type Registrations = BehaviorTable<
   RegistrationReply,
   RegistrationAction
 >
-
-type Registered = Variant<RegistrationState, "Registered">
 
 type Row = Registrations["Registered"]
 
@@ -281,7 +282,10 @@ const update: Row["Update"] = (state, message, { format, nowMs }) => {
     return deny("Invalid", "the callback of a subscription cannot change")
   }
   if (!isRestored(state)) return deny("Invalid", browserNotRestored)
-  const replay = startReplay(state, message.cursor, nowMs)
+  if (message.replayEnd !== undefined && format < replayEndsFormat) {
+    return deny("Busy", replayUnsupported)
+  }
+  const replay = startReplay(state, message, nowMs)
   if (replay._tag === "TooMany") {
     if (format < testEventsFormat) return deny("Busy", tooManyReplays)
     return stay().reply({ _tag: "TooManyReplays", untilMs: replay.untilMs })
@@ -295,14 +299,14 @@ const update: Row["Update"] = (state, message, { format, nowMs }) => {
       "code",
       "endpointRejects",
       // Neither a push nor a check of the old position counts.
-      ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const
+      ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const,
+      "replay"
     ),
     callback,
     ...replay.changed,
     version: state.version + 1,
     updatedBy: challenge,
-    tries: 0,
-    cursor: message.cursor ?? state.cursor
+    tries: 0
   }
   const { leaseSeconds = 0, secret } = state.intent ?? {}
   const next: Registered = isMoved || state.status === "unverified"
@@ -517,6 +521,10 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
   const isCurrent = running.kind === "check" && running.untilMs === untilMs && from === state.cursor
   if (!isCurrent) return stay()
   const idle = without(state, "running")
+  if (upTo <= from && state.replay !== undefined && state.status === "active") {
+    // Nothing of its range is left: what came meanwhile is next.
+    return proceed(withCursor(idle, state.replay.end), nowMs, { checks: true })
+  }
   if (upTo <= from || state.status !== "active") {
     // A push that became due meanwhile begins, and then looks for what the check did not read.
     const isDue = isPushing(idle) && (idle.nextAtMs ?? 0) <= nowMs
@@ -576,7 +584,8 @@ const acknowledged = (
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
   // Without a running push the actor was reloaded, or a check has begun since, which ends here:
   // there may be changes that no message has reported.
-  const checks = state.checkAgain === true || state.running?.kind !== "push"
+  const checks = state.checkAgain === true || state.running?.kind !== "push" ||
+    state.replay !== undefined
   const next: Registered = {
     ...without(
       state,
@@ -587,13 +596,18 @@ const acknowledged = (
       "problem",
       "endpointRejects"
     ),
-    cursor: upTo,
     tries: 0,
     lastAtMs: nowMs,
     code
   }
-  return proceed(next, nowMs, { checks })
+  return proceed(withCursor(next, upTo), nowMs, { checks })
 }
+
+/** The state after what was pushed up to an item. */
+const withCursor = (state: Registered, upTo: number): Registered => ({
+  ...without(state, "replay"),
+  ...advanced(state, upTo)
+})
 
 /** The changes up to `upTo` were not pushed: the topic, or the browser, has none of them. */
 const skipped: Row["Skipped"] = (state, { from, untilMs, upTo }, { nowMs }) => {
@@ -601,7 +615,8 @@ const skipped: Row["Skipped"] = (state, { from, untilMs, upTo }, { nowMs }) => {
   if (running?.untilMs !== untilMs || pushing !== upTo || cursor !== from) return stay()
   // Nothing is pending that has failed.
   const idle = without(state, "pushing", "running", "nextAtMs", "failingSinceMs", "problem")
-  return proceed({ ...idle, cursor: upTo, tries: 0 }, nowMs, { checks: checkAgain })
+  const checks = checkAgain || state.replay !== undefined
+  return proceed({ ...withCursor(idle, upTo), tries: 0 }, nowMs, { checks })
 }
 
 /**
@@ -624,17 +639,6 @@ const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   const next = isDue ? { ...idle, nextAtMs } : idle
   return proceed(next, nowMs, { isChanged: isDue, laterMs })
 }
-
-const withFailure = (
-  state: Registered,
-  { code, problem }: DeliveryFailure,
-  nowMs: number
-): Registered => ({
-  ...without(state, "code"),
-  lastAtMs: nowMs,
-  problem,
-  ...code === undefined ? {} : { code }
-})
 
 /* The next action, and its time. */
 
@@ -740,7 +744,15 @@ const beginCheck = (
   actions: Array<RegistrationAction>
 ): Registered => {
   const allowed = secretsVersionOf(state)
-  actions.push({ _tag: "CheckMailbox", from: state.cursor, readsChanges, ...allowed, untilMs })
+  const end = state.replay === undefined ? {} : { end: state.replay.end }
+  actions.push({
+    _tag: "CheckMailbox",
+    from: state.cursor,
+    ...end,
+    readsChanges,
+    ...allowed,
+    untilMs
+  })
   return { ...state, running: { kind: "check", untilMs } }
 }
 
@@ -784,16 +796,4 @@ const end = (
   return reason === undefined || form !== "websub" || isRejected(state)
     ? decision
     : decision.perform<RegistrationAction>({ _tag: "Deny", ...calleeOf(state), reason })
-}
-
-type OptionalKey = {
-  [Key in keyof Registered]-?: object extends Pick<Registered, Key> ? Key : never
-}[keyof Registered]
-
-/** The state without these optional properties. */
-const without = (state: Registered, ...keys: ReadonlyArray<OptionalKey>): Registered => {
-  const rest: { [Key in keyof Registered]?: Registered[Key] } = { ...state }
-  for (const key of keys) delete rest[key]
-  // All required properties are still there.
-  return rest as Registered
 }

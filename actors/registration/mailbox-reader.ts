@@ -262,11 +262,11 @@ export const checkMailbox = Effect.fnUntraced(function*(
   self: Address,
   action: CheckMailboxAction
 ): Effect.fn.Return<RegistrationMessage, MailboxReadFailure> {
-  const { from, readsChanges, untilMs } = action
+  const { end = Infinity, from, readsChanges, untilMs } = action
   const reply = yield* readHead(peers, self, action)
   if (reply._tag !== "Head") return reply
   const batch = readsChanges
-    ? yield* readBatch(resources, peers, self, from, reply.head)
+    ? yield* readBatch(resources, peers, self, from, Math.min(reply.head, end))
     : undefined
   const upTo = batch?.items.at(-1)?.n ?? from
   return { _tag: "Checked", untilMs, from, upTo, more: batch?.more ?? false, mailboxGone: false }

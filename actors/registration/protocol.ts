@@ -118,6 +118,11 @@ export const RegistrationState = Schema.Union([
       Schema.Struct({ first: Count, chars: Schema.Array(Count) })
     ),
     test: Schema.optionalKey(TestEvent),
+    /**
+     * A replay has an end: after the item `end`, pushes go on after `resume`, which is where they
+     * were before.
+     */
+    replay: Schema.optionalKey(Schema.Struct({ end: Count, resume: Count })),
     /** When the latest requests let pushes to the endpoint of a browser go back. */
     replaysMs: Schema.optionalKey(Schema.Array(Count)),
     /** The last report of a suspension to the owner of the mailbox; it waits for its deposit. */
@@ -141,6 +146,20 @@ export const RegistrationState = Schema.Union([
 ])
 
 export type RegistrationState = typeof RegistrationState.Type
+
+export type Registered = Variant<RegistrationState, "Registered">
+
+type OptionalKey = {
+  [Key in keyof Registered]-?: object extends Pick<Registered, Key> ? Key : never
+}[keyof Registered]
+
+/** The state without these optional properties. */
+export const without = (state: Registered, ...keys: ReadonlyArray<OptionalKey>): Registered => {
+  const rest: { [Key in keyof Registered]?: Registered[Key] } = { ...state }
+  for (const key of keys) delete rest[key]
+  // All required properties are still there.
+  return rest as Registered
+}
 
 export const RegistrationMessage = Schema.Union([
   /**
@@ -187,6 +206,8 @@ export const RegistrationMessage = Schema.Union([
     secretsVersion: Schema.optionalKey(Count),
     /** Pushes begin after this log item, which some of them repeat or leave out. */
     cursor: Schema.optionalKey(Count),
+    /** With `cursor`: the last log item that is pushed again. What follows goes on in any case. */
+    replayEnd: Schema.optionalKey(Count),
     ...ifVersion
   }),
   /** No push begins until an Update; one that has begun, or that waits, may still arrive. */
@@ -288,7 +309,7 @@ export interface RegistrationView {
 
 /** The registration as readers of the mailbox see it. */
 export const viewOfRegistration = (
-  state: Variant<RegistrationState, "Registered">,
+  state: Registered,
   nowMs: number
 ): RegistrationView => {
   const { attemptLog, code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
@@ -320,7 +341,7 @@ export const viewOfRegistration = (
 
 /** The secrets that sign pushes at this time, the newest first. */
 export const validSecrets = (
-  { secrets }: Variant<RegistrationState, "Registered">,
+  { secrets }: Registered,
   nowMs: number
 ): ReadonlyArray<string> =>
   secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
@@ -357,6 +378,8 @@ export type RegistrationAction =
   | {
     readonly _tag: "CheckMailbox"
     readonly from: number
+    /** The last item to read; by default the head of the log. */
+    readonly end?: number
     readonly readsChanges: boolean
     readonly secretsVersion?: number
     /** When the check counts as lost. */

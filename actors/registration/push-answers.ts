@@ -1,12 +1,10 @@
 /** What follows from the answers to pushes, test events and verifications. Pure. */
-import type { DecisionContext, Variant } from "../../runtime/index.ts"
+import type { DecisionContext } from "../../runtime/index.ts"
 import { failureReportsFormat, mayReportAgain, originOf } from "../failure-reports/index.ts"
 import { unavailableRetryMs } from "../limits.ts"
 import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
   type Schedule } from "../outbound/index.ts"
-import type { RegistrationForm, RegistrationState } from "./protocol.ts"
-
-type Registered = Variant<RegistrationState, "Registered">
+import { type Registered, type RegistrationForm, without } from "./protocol.ts"
 
 interface PushReceiver {
   readonly form: RegistrationForm
@@ -60,3 +58,15 @@ export const withSuspensionReport = (
     " Nothing is pushed there before the registration is resumed, or its subscriber renews it."
   return { ...state, failureReport: { atMs: nowMs, description } }
 }
+
+/** The state with the failure of an attempt. */
+export const withFailure = (
+  state: Registered,
+  { code, problem }: DeliveryFailure,
+  nowMs: number
+): Registered => ({
+  ...without(state, "code"),
+  lastAtMs: nowMs,
+  problem,
+  ...code === undefined ? {} : { code }
+})

@@ -160,34 +160,80 @@ export const testEventView = (test: TestEvent, nowMs: number): TestEventView | u
   }
 }
 
+/* Replays: an Update lets pushes go on from another position, to an end or for good. */
+
+/** The format with which a replay has an end: an older node would push all that follows, too. */
+export const replayEndsFormat = 3
+
 export const tooManyReplays = "the position was not changed, as it may be changed " +
   `${browserReplaysPerMinuteMax} times in a minute for a browser: send it again later`
+
+export const replayUnsupported = "the position was not changed, as a node of an earlier version " +
+  "is in the cluster, which knows no end of a replay: send it again when all nodes are updated"
 
 /** What is known of a registration whose pushes go back. */
 interface Replayed {
   readonly form: string
   readonly cursor: number
+  readonly replay?: { readonly end: number; readonly resume: number }
   readonly replaysMs?: ReadonlyArray<number>
 }
 
+/** The part of an Update that moves the cursor. */
+interface ReplayRequest {
+  readonly cursor?: number
+  readonly replayEnd?: number
+}
+
+type Moved = Pick<Replayed, "cursor" | "replay" | "replaysMs">
+
 /** What follows a request that moves the cursor. */
 type ReplayStart =
-  /** It is allowed: the state then has this, too. */
-  | { readonly _tag: "Begins"; readonly changed: Pick<Replayed, "replaysMs"> }
-  | Extract<TestEventStart, { readonly _tag: "TooMany" }>
+  /** It is allowed: the state then has this, too. A replay that runs is over without `replay`. */
+  | { readonly _tag: "Begins"; readonly changed: Moved }
+  | { readonly _tag: "TooMany"; readonly untilMs: number }
 
 /**
- * Whether the cursor may move to `to`. The endpoint of a browser was never verified: pushes to it
- * go back so often in a minute.
+ * Where the cursor goes by an Update. A replay whose end lies before what has been pushed is a
+ * range: what follows it was pushed already, or waits. Else pushes from `cursor` on are in order.
+ */
+const moved = (
+  { cursor, replay }: Replayed,
+  { cursor: from, replayEnd }: ReplayRequest
+): Pick<Moved, "cursor" | "replay"> => {
+  if (from === undefined) return { cursor, ...replay === undefined ? {} : { replay } }
+  const resume = replay?.resume ?? cursor
+  if (replayEnd === undefined || replayEnd >= resume) return { cursor: from }
+  return from >= replayEnd
+    ? { cursor: resume }
+    : { cursor: from, replay: { end: replayEnd, resume } }
+}
+
+/**
+ * Begins the replay of an Update, if it asks for one. The endpoint of a browser was never verified:
+ * pushes to it go back so often in a minute.
  */
 export const startReplay = (
-  { cursor, form, replaysMs = [] }: Replayed,
-  to: number | undefined,
+  state: Replayed,
+  message: ReplayRequest,
   nowMs: number
 ): ReplayStart => {
-  if (form !== "webpush" || to === undefined || to > cursor) return { _tag: "Begins", changed: {} }
+  const { cursor, form, replaysMs = [] } = state
+  const changed = moved(state, message)
+  if (form !== "webpush" || message.cursor === undefined || message.cursor > cursor) {
+    return { _tag: "Begins", changed }
+  }
   const start = startWithin(replaysMs, browserReplaysPerMinuteMax, nowMs)
   return start._tag === "TooMany"
     ? start
-    : { _tag: "Begins", changed: { replaysMs: start.startsMs } }
+    : { _tag: "Begins", changed: { ...changed, replaysMs: start.startsMs } }
+}
+
+/** The cursor after a push up to `upTo`: a replay at its end goes on where pushes were before. */
+export const advanced = (
+  { replay }: Pick<Replayed, "replay">,
+  upTo: number
+): Pick<Moved, "cursor" | "replay"> => {
+  if (replay === undefined) return { cursor: upTo }
+  return upTo >= replay.end ? { cursor: replay.resume } : { cursor: upTo, replay }
 }

@@ -205,6 +205,42 @@ describe("PUT", () => {
     await eventually(shownIn("first"), (count) => count === 3)
   })
 
+  it("pushes a range again, and then only what is new", async () => {
+    const timeOf = async (): Promise<string> =>
+      (await send("GET", mailbox)).xml.attributes["time"] ?? ""
+    const shown = (text: string): number =>
+      subscriber.pushes(callback).filter(({ body }) => body.includes(text)).length
+    const times: Array<string> = []
+    for (const text of ["alpha", "beta", "gamma"]) {
+      times.push(await timeOf())
+      await service.deposit(mailbox, text)
+      await eventually(() => shown(text), (count) => count === 1)
+    }
+    const [, since = "", until = ""] = times
+    const put = (document: object) =>
+      send("PUT", href, { body: JSON.stringify(document), type: "application/json" })
+    expect((await put({ since, until })).status).toBe(200)
+    await eventually(() => shown("beta"), (count) => count === 2)
+    await service.deposit(mailbox, "delta")
+    await eventually(() => shown("delta"), (count) => count === 1)
+    expect(["alpha", "beta", "gamma"].map(shown)).toEqual([1, 2, 1])
+    expect((await posted(href, { method: "put", since, until })).status).toBe(303)
+    await eventually(() => shown("beta"), (count) => count === 3)
+    for (
+      const [document, detail] of [
+        [{ until }, "until is the end of a replay, which has no beginning: add since"],
+        [{ since: until, until: since }, "until is before since: give a later one"],
+        [{ since, until: "tomorrow" }, "until must be a time"]
+      ] as const
+    ) {
+      const refused = await put(document)
+      expect([refused.status, refused.text]).toEqual([422, expect.stringContaining(detail)])
+    }
+    const page = await send("GET", href, { accept: "text/html" })
+    expect(page.text).toContain("name=\"until\"")
+    expect(["alpha", "beta", "gamma", "delta"].map(shown)).toEqual([1, 3, 1, 1])
+  })
+
   it("refuses a position that the mailbox has not given out, and any for a pause", async () => {
     await service.deposit(mailbox, "here")
     const put = (document: object) =>

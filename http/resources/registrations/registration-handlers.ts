@@ -18,8 +18,8 @@ import { allowedBy, type AllowedRegistration, type AttemptsOf, browserNamed, col
   type DescribedRegistration, describeRegistration, readAttempts, registrationAt, registrationNamed,
   type RegistrationRef, requireSubscriber, subscriptionNamed } from "./registration-access.ts"
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
-  isPause, readBrowserSubscription, readCallback, readHubRequest,
-  sinceIn } from "./registration-input.ts"
+  isPause, positionIn, readBrowserSubscription, readCallback,
+  readHubRequest } from "./registration-input.ts"
 import { countedSite } from "./push-services.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
@@ -252,31 +252,53 @@ const changedCallback = Effect.fnUntraced(function*(
   )
 })
 
-/** The position after which pushes begin again; 422 for one that the mailbox has not given out. */
-const changedPosition = Effect.fnUntraced(function*(
+/** The position of a field, if it has one; 422 for one that the mailbox has not given out. */
+const positionOf = Effect.fnUntraced(function*(
   { mailbox, service }: MailboxCall,
   input: RequestInput,
-  { mailboxView, view }: AllowedRegistration
-): Effect.fn.Return<{ readonly cursor?: number }, HandlerFailure> {
-  const text = sinceIn(input)
-  if (text === undefined) return {}
+  name: "since" | "until",
+  { mailboxView }: AllowedRegistration
+): Effect.fn.Return<number | undefined, HandlerFailure> {
+  const text = positionIn(input, name)
+  if (text === undefined) return undefined
   const since = parseListingSince(text)
   if (since === undefined) {
     return yield* httpError(
       "unprocessable",
-      "since must be a time such as 2026-01-01T00:00:00Z, or a position of the mailbox"
+      `${name} must be a time such as 2026-01-01T00:00:00Z, or a position of the mailbox`
     )
   }
   const { after, state } = yield* positionSince(service, mailbox, mailboxView, since)
-  if (state === "unknown") {
-    return yield* httpError(
+  return state === "unknown"
+    ? yield* httpError(
       "unprocessable",
-      "since: the mailbox has not given out this position: take a time, or one of its listings"
+      `${name}: the mailbox has not given out this position: take a time, or one of its listings`
+    )
+    : after
+})
+
+/** The position after which pushes begin again, and the last one of those; 422 for a bad one. */
+const changedPosition = Effect.fnUntraced(function*(
+  mailboxCall: MailboxCall,
+  input: RequestInput,
+  found: AllowedRegistration
+): Effect.fn.Return<{ readonly cursor?: number; readonly replayEnd?: number }, HandlerFailure> {
+  const after = yield* positionOf(mailboxCall, input, "since", found)
+  const end = yield* positionOf(mailboxCall, input, "until", found)
+  if (after === undefined) {
+    return end === undefined ? {} : yield* httpError(
+      "unprocessable",
+      "until is the end of a replay, which has no beginning: add since"
     )
   }
+  if (end !== undefined && end < after) {
+    return yield* httpError("unprocessable", "until is before since: give a later one")
+  }
+  const { mailboxView, view } = found
   // A browser shows each push, and nothing has verified its endpoint: it gets the newest one again.
   const first = view.form === "webpush" ? mailboxView.head - pushItemsMax : 0
-  return { cursor: Math.max(after, first) }
+  const replayEnd = end === undefined ? {} : { replayEnd: end }
+  return { cursor: Math.max(after, first), ...replayEnd }
 })
 
 /** The registration's version, for which the conditions of the request hold; fails with 412. */

@@ -27,9 +27,9 @@ export const isPause = (input: RequestInput): boolean => {
   return status === "paused"
 }
 
-/** The position from which pushes are to begin again, unchecked. */
-export const sinceIn = (input: RequestInput): string | undefined => {
-  const text = input._tag === "Form" ? input.fields.get("since") : childText(input.root, "since")
+/** The position from which pushes are to begin again, or the end of that, unchecked. */
+export const positionIn = (input: RequestInput, name: "since" | "until"): string | undefined => {
+  const text = input._tag === "Form" ? input.fields.get(name) : childText(input.root, name)
   return text?.trim() || undefined
 }
 

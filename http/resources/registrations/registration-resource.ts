@@ -112,6 +112,10 @@ export const registrationResource: ResourceDefinition = {
         description:
           "A time, or a position of the mailbox, from which pushes go on: earlier than the last "
           + "push, some are repeated; later, some are left out."
+      },
+      until: {
+        ...text,
+        description: "With since, a time or a position: what came after it is not repeated."
       }
     }),
     Registration: rootElement("registration", { ...shown, callback: uri }, [
@@ -229,9 +233,13 @@ export const registrationResource: ResourceDefinition = {
       needs: "reader",
       scopes: ["admin"],
       body: formRequestBody(
-        formSchema({ method: oneOf("put", "delete"), callback: text, status: text, since: text }, [
-          "method"
-        ])
+        formSchema({
+          method: oneOf("put", "delete"),
+          callback: text,
+          status: text,
+          since: text,
+          until: text
+        }, ["method"])
       ),
       problems: ["precondition-failed"],
       responses: {

@@ -221,7 +221,7 @@ const replayForm = ({ path }: RegistrationRef, { status }: RegistrationView): Ht
   status !== "active" ? nothing : renderForm({
     id: "replay",
     action: path,
-    legend: "Push again, from a time on",
+    legend: "Push again what came in a span of time",
     controls: [
       methodControl("put"),
       {
@@ -229,6 +229,12 @@ const replayForm = ({ path }: RegistrationRef, { status }: RegistrationView): Ht
         label: "Since",
         required: true,
         hint: "A time such as 2026-01-01T00:00:00Z. A later one than the last push leaves out some."
+      },
+      {
+        name: "until",
+        label: "Until",
+        hint:
+          "What came after this time is not repeated, and new changes follow. Empty: to the end."
       }
     ],
     submit: "Push again"
