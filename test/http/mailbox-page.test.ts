@@ -1,6 +1,6 @@
 /** The pages of a mailbox and of its notifications, as a browser gets them. */
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { uriName } from "../../http/formats/html/index.ts"
+import { sizeText, uriName } from "../../http/formats/html/index.ts"
 import { previewCharsMax, previewReadBytesMax, previewRowsMax, shownMessageBytesMax,
   shownPictureBytesMax } from "../../http/limits.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
@@ -117,20 +117,44 @@ const password = { "Message-Password": "correct-horse-battery-staple" }
 
 test.each([
   { name: "secret", what: "has a password", body: "hidden", headers: password },
-  { name: "large", what: "is too large", body: "x".repeat(shownMessageBytesMax + 1) },
-  {
-    name: "large-picture",
-    what: "is a large picture",
-    body: new Uint8Array(shownPictureBytesMax + 1),
-    type: "image/png"
-  },
-  { name: "binary", what: "is not UTF-8", body: new Uint8Array([0xff, 0xfe]) },
-  { name: "other", what: "is neither text nor a picture", body: "%PDF", type: "application/pdf" }
-])("the page only links to a message that $what", async ({ body, headers, name, type }) => {
-  const { content, text } = await pageOf(name, type ?? "text/plain", body, headers)
+  { name: "binary", what: "is not UTF-8", body: new Uint8Array([0xff, 0xfe]) }
+])("the page only links to a message that $what", async ({ body, headers, name }) => {
+  const { content, text } = await pageOf(name, "text/plain", body, headers)
   expect(text).not.toContain("class=\"message\"")
   expect(text).toContain(`<a href="${content}">Read the message</a>`)
 })
+
+test.each([
+  {
+    name: "named",
+    type: "application/pdf",
+    body: "%PDF",
+    headers: { "Content-Disposition": "attachment; filename=\"bill <7>.pdf\"" },
+    shown: "bill &lt;7&gt;.pdf"
+  },
+  { name: "unnamed", type: "application/zip; x=y", body: "PK", shown: "A file" },
+  {
+    name: "large",
+    type: "text/plain",
+    body: "x".repeat(shownMessageBytesMax + 1),
+    shown: "A file"
+  },
+  {
+    name: "large-picture",
+    type: "image/png",
+    body: new Uint8Array(shownPictureBytesMax + 1),
+    shown: "A file"
+  }
+])(
+  "the page names a file, and links to it: $name",
+  async ({ body, headers, name, shown, type }) => {
+    const { content, text } = await pageOf(name, type, body, headers)
+    const facts = `${type.split(";")[0]}, ${sizeText(body.length)}`
+    expect(text).toContain(`<p><b>${shown}</b>\n<span class="quiet">${facts}</span></p>`)
+    expect(text).toContain(`<a href="${content}">Download</a>`)
+    expect(text).not.toContain("<img")
+  }
+)
 
 test("the page only links to a message that is gone, or that is elsewhere", async () => {
   const { href } = await service.open("gone")

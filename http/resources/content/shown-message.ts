@@ -18,6 +18,13 @@ export type ShownMessage =
   | { readonly _tag: "Text"; readonly text: string }
   /** `path` is below the origin of the page. */
   | { readonly _tag: "Picture"; readonly path: string }
+  /** What a page can only name: any other type, and what is too large. */
+  | {
+    readonly _tag: "File"
+    readonly name: string | undefined
+    readonly type: string
+    readonly lengthBytes: number
+  }
 
 const textTypes = /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)\b)/i
 
@@ -31,20 +38,25 @@ const textOf = async (source: AsyncIterable<Uint8Array>, isCut = false): Promise
   return decoder.decode(Buffer.concat(chunks), { stream: isCut })
 }
 
+/** The name of a file in its publisher's Content-Disposition (RFC 6266 §4.1). */
+const fileNameIn = (disposition = ""): string | undefined =>
+  /;\s*filename="([^"\\]+)"/i.exec(disposition)?.[1]
+
 const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
   const message: ContentMessage = { _tag: "Describe", access: {} }
   const to = address(contentKind, contentId)
   const reply = yield* askOrRefusal<ContentReply>(service, to, message)
   if (isRefusal(reply)) return undefined
-  const { blobId, lengthBytes, type } = expectReply(reply, "Described").view.body
+  const { blobId, disposition, lengthBytes, type } = expectReply(reply, "Described").view.body
+  const file = { _tag: "File", name: fileNameIn(disposition), type, lengthBytes } as const
   if (pictureTypes.test(type)) {
     // The policy of pages allows pictures of their own origin only.
     return service.settings.contentBaseUrl === undefined && lengthBytes <= shownPictureBytesMax
       ? { _tag: "Picture", path: `/content/${contentId}` } as const
-      : undefined
+      : file
   }
   if (!textTypes.test(type) || lengthBytes === 0 || lengthBytes > shownMessageBytesMax) {
-    return undefined
+    return file
   }
   const source = yield* service.blobs.open(blobId)
   return { _tag: "Text", text: yield* Effect.tryPromise(() => textOf(source)) } as const

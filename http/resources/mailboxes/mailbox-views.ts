@@ -3,9 +3,9 @@ import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { addressLink, attribute, badge, type Control, copyField, deleteForm, emptyState, type Html,
   html, type HtmlForm, icon, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
-  notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
+  notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref, sizeText,
   type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
-import type { Feed, ResourceView } from "../../formats/index.ts"
+import { type Feed, mediaTypeOf, type ResourceView } from "../../formats/index.ts"
 import { childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
@@ -458,8 +458,23 @@ ${message.text}</pre>
       return html`<p><img class="message" src="${message.path}" loading="lazy"
 alt="The message, a picture"></p>
 `
+    case "File":
+      return html`<p><b>${message.name ?? "A file"}</b>
+<span class="quiet">${mediaTypeOf(message.type)}, ${sizeText(message.lengthBytes)}</span></p>
+`
     case undefined:
       return nothing
+  }
+}
+
+const messageLinkText = (message: ShownMessage | undefined): string => {
+  switch (message?._tag) {
+    case undefined:
+      return "Read the message"
+    case "File":
+      return "Download"
+    default:
+      return "The message by itself"
   }
 }
 
@@ -488,7 +503,7 @@ const notificationPage = (
 ${shownMessage(message)}${
     url === "" || withdrawn !== undefined ?
       nothing :
-      html`<p>${link(url, message === undefined ? "Read the message" : "The message by itself")}${
+      html`<p>${link(url, messageLinkText(message))}${
         password === undefined
           ? nothing
           : html`: it asks for the password ${copyField("password", password)}, with any user name`
