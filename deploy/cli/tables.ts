@@ -8,8 +8,7 @@ import type { CommandFailed } from "../command-failure.ts"
 import { observed } from "../streams.ts"
 import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
-import { asAccount, call, locateService, resourceOf, type ServiceLocation,
-  wrongUsage } from "./service/index.ts"
+import { asAccount, call, locateService, resourceOf, wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printLine, progressLine,
   table, take, webStream } from "./terminal.ts"
 
@@ -121,14 +120,11 @@ const tableOf = (rows: ReadonlyArray<JsonObject>, key: string): string => {
   ])
 }
 
-/** The URI of a query of the service. */
-const queryUri = (
-  text: string,
-  { baseUrl }: ServiceLocation
-): Effect.Effect<string, CommandFailed> =>
+/** A query as the service takes it: a URI as it is, as only the service knows all of its own. */
+const queryReference = (text: string): Effect.Effect<string, CommandFailed> =>
   Effect.map(
     resourceOf(text, "query"),
-    ({ origin, path }) => origin === undefined ? baseUrl + path : text
+    ({ origin, path }) => origin === undefined ? path : text
   )
 
 export const queryCommand = Command.make(
@@ -154,7 +150,7 @@ export const queryCommand = Command.make(
     const options = {
       agemin: Option.getOrUndefined(agemin),
       fields: Option.getOrUndefined(fields)?.split(/[\s,]+/),
-      query: Option.isNone(query) ? undefined : yield* queryUri(query.value, service),
+      query: Option.isNone(query) ? undefined : yield* queryReference(query.value),
       pageSize: pageSizeFor(limit)
     }
     yield* call(service, async ({ queries }) => {

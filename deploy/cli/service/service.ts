@@ -19,6 +19,7 @@ const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** What to do about a refusal whose detail does not say it. */
 const adviceByStatus: Readonly<Record<number, string>> = {
+  400: "correct the value",
   401: "use a valid token: RESTANTE_TOKEN, --token-file, or a context",
   403: "use the token of an account that has the right",
   404: "correct the name or the URI",

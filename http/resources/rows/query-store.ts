@@ -88,8 +88,9 @@ export const removalChanges = (id: string, before: string): ReadonlyArray<Record
 
 /** The id in a query's URI, absolute or a path, with or without the edit secret. */
 const idIn = (service: Service, href: string): string | undefined => {
+  const path = href.startsWith("/") ? href : localPath(service, href)
   const id = /^\/queries\/([A-Za-z0-9_-]+)(?:~[A-Za-z0-9_-]*)?$/
-    .exec(localPath(service, href) ?? "")?.[1]
+    .exec(path ?? "")?.[1]
   return id !== undefined && isRandomId(id) ? id : undefined
 }
 
