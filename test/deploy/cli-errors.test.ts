@@ -126,7 +126,7 @@ const refusals: ReadonlyArray<Row> = [
   ["read s401", 1, "needs its secret URI", "/mailboxes/s401", "use one of them"],
   ["read s404", 1, "no such mailbox", "/mailboxes/s404", "correct the name"],
   ["read s410", 1, "has been deleted", "/mailboxes/s410", "name another one"],
-  ["read s200", 1, "not understood", "the service's response", "correct the address"],
+  ["read s200", 1, "not understood", "the service's response", "Correct its address"],
   [
     "read alice --base-url http://127.0.0.1:1",
     75,
