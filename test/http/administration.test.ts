@@ -9,7 +9,7 @@ import type { OperationFigures } from "../../http/resources/administration/opera
 import { resourceTable } from "../../http/resource-table.ts"
 import { SHARDS, StorageUnavailable } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
-import { quarantineMailbox } from "./quarantined-mailbox.ts"
+import { quarantineMailbox } from "./quarantined-actor.ts"
 import { eventually } from "./receiver.ts"
 
 /** Nothing is wrong, at every bound below which something would be. */

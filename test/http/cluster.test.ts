@@ -5,7 +5,7 @@ import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { type Address, address, SHARDS } from "../../runtime/index.ts"
-import { nodeOf, quarantineMailbox } from "./quarantined-mailbox.ts"
+import { nodeOf, quarantineMailbox } from "./quarantined-actor.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 

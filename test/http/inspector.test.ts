@@ -6,7 +6,7 @@ import { shownItem, shownJson } from "../../http/resources/cluster/shown-fields.
 import { resourceTable } from "../../http/resource-table.ts"
 import { address, shardOf } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
-import { nodeOf, quarantineMailbox } from "./quarantined-mailbox.ts"
+import { nodeOf, quarantineMailbox } from "./quarantined-actor.ts"
 
 const basic = `admin:${adminToken}`
 

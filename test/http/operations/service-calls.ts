@@ -3,7 +3,7 @@ import { typefacePath } from "../../../http/formats/html/typeface.ts"
 import { childrenOf } from "../../../http/formats/xml/index.ts"
 import { adminToken } from "../harness.ts"
 import { admin } from "../operation-requests.ts"
-import { quarantineMailbox } from "../quarantined-mailbox.ts"
+import { quarantineMailbox } from "../quarantined-actor.ts"
 import { eventually } from "../receiver.ts"
 import { located, type OperationCalls } from "./calls.ts"
 

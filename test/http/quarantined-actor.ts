@@ -12,13 +12,23 @@ export const nodeOf = ({ service, services }: Harness, of: Address): Service => 
   return found
 }
 
-/** Sends an open mailbox a message that no decoder accepts, until it is in quarantine. */
-export const quarantineMailbox = async (service: Harness, name: string): Promise<Address> => {
-  const of = address("mailbox", name)
+/** Sends an actor a message without the fields that its kind reads, until it is in quarantine. */
+export const quarantineActor = async (
+  service: Harness,
+  of: Address,
+  message = "Describe"
+): Promise<void> => {
   const { system } = nodeOf(service, of)
   for (;;) {
-    const failure = await Effect.runPromise(Effect.flip(system.ask(of, { _tag: "Describe" })))
-    if (failure._tag === "Quarantined") return of
+    const failure = await Effect.runPromise(Effect.flip(system.ask(of, { _tag: message })))
+    if (failure._tag === "Quarantined") return
     if (failure._tag !== "ActorDefect") throw new Error(`it failed as ${failure._tag}`)
   }
+}
+
+/** {@link quarantineActor} of an open mailbox. */
+export const quarantineMailbox = async (service: Harness, name: string): Promise<Address> => {
+  const of = address("mailbox", name)
+  await quarantineActor(service, of)
+  return of
 }
