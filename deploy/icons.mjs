@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { wrapped } from "./license-lines.mjs"
+import { licenseLines } from "./source-texts.mjs"
 
 const require = createRequire(import.meta.url)
 
@@ -61,7 +61,6 @@ const entry = ([name, source]) =>
 export const makeIcons = () => {
   const read = (file) => readFileSync(join(folder, file), "utf8")
   const { name, version } = JSON.parse(read("package.json"))
-  const license = read("LICENSE").trimEnd().split("\n").flatMap(wrapped)
   return `/**
  * Icons of Lucide, of ${name} ${version}, as \`deploy/icons.mjs\` makes them.
  * License: ISC and MIT, in {@link iconsLicense}.
@@ -74,7 +73,7 @@ ${Object.entries(icons).map(entry).join(",\n")}
 
 /** The license of the icons, which goes with every copy of them. */
 export const iconsLicense = [
-${license.map((line) => `  ${JSON.stringify(line)},\n`).join("")}  ""
+${licenseLines(read("LICENSE"))}  ""
 ].join("\\n")
 `
 }

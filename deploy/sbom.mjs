@@ -39,8 +39,8 @@ const hashesOf = ({ integrity }) => {
   return { hashes: [{ alg: `SHA-${algorithm}`, content }] }
 }
 
-/** Packages of development with files that are a part of the program: typeface and icons. */
-const copiedPackages = ["@fontsource-variable/inter", "lucide-static"]
+/** Packages of development with files that are a part of the program: typeface, icons, charts. */
+const copiedPackages = ["@fontsource-variable/inter", "lucide-static", "uplot"]
 
 /** The packages of the lock that the program may need at run time, by their folders. */
 const runtimePackages = (lock) =>

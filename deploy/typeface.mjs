@@ -10,7 +10,7 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import subset from "subset-font"
-import { columns, wrapped } from "./license-lines.mjs"
+import { base64Lines, licenseLines } from "./source-texts.mjs"
 
 const require = createRequire(import.meta.url)
 
@@ -32,8 +32,6 @@ const features = ["kern", "mark", "ccmp", "locl", "tnum"]
 /** The weights that the stylesheet uses. */
 const weights = { wght: { min: 400, max: 700 } }
 
-const linesOf = (text) => text.match(new RegExp(`.{1,${columns}}`, "g")) ?? []
-
 /** The source of the file. */
 export const makeTypeface = async () => {
   const read = (file) => readFileSync(join(folder, file))
@@ -44,7 +42,6 @@ export const makeTypeface = async () => {
     variationAxes: weights,
     noHinting: true
   })
-  const license = read("LICENSE").toString().trimEnd().split("\n").flatMap(wrapped)
   return `/**
  * The typeface Inter, of ${name} ${version}, as \`deploy/typeface.mjs\` makes it.
  * License: SIL OFL 1.1, in {@link interLicense}.
@@ -53,14 +50,14 @@ export const makeTypeface = async () => {
 /** WOFF2: Latin, upright, weights from ${weights.wght.min} to ${weights.wght.max}. */
 export const interFont = Buffer.from(
   [
-${linesOf(font.toString("base64")).map((line) => `    "${line}"`).join(",\n")}
+${base64Lines(font)}
   ].join(""),
   "base64"
 )
 
 /** The license of the typeface, which goes with every copy of it. */
 export const interLicense = [
-${license.map((line) => `  ${JSON.stringify(line)},\n`).join("")}  ""
+${licenseLines(read("LICENSE").toString())}  ""
 ].join("\\n")
 `
 }

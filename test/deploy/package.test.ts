@@ -91,6 +91,15 @@ it("has the typeface and the icons of the pages, and their licenses", () => {
   expect(bundle).toContain("Lucide Icons and Contributors")
 })
 
+it("has the library of the charts, and its license", () => {
+  const bundle = files.filter((path) => /^dist\/bin\/.*\.js$/.test(path)).map(textOf).join("")
+  const source = textOf("http/formats/html/scripts/uplot.ts")
+  const lines = source.match(/(?<=^ +")[\w+/]{92}(?=",$)/gm) ?? []
+  expect(lines.length).toBeGreaterThan(200)
+  expect(lines.filter((line) => !bundle.includes(line))).toEqual([])
+  expect(bundle).toContain("Copyright (c) 2022 Leon Sorokin")
+})
+
 it("has no tests, and can be published", () => {
   expect(files.filter((path) => path.startsWith("dist/test/"))).toEqual([])
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))

@@ -12,7 +12,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
     ...[15, 16, 17, 18, 19, 20, 25, 30, 52],
     ...[219, 227, 245, 253, 266, 267, 289, 293, 295, 290, 306]
   ],
-  "scripts of strangers": [21, 22, 26, 27, 75, 229, 300, 296, 297],
+  "scripts of strangers": [21, 22, 26, 27, 75, 229, 300, 296, 297, 328],
   "requests of other sites": [23, 28, 56, 187],
   "repetitions and copies": [31, 35, 49, 247, 265],
   "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232, 301, 288],

@@ -1,6 +1,6 @@
 /** The cluster page in a browser: three sizes, light and dark, with and without a script. */
 import type { Browser } from "playwright-core"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
 import { asAdmin, expectStatus, postXml } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
@@ -124,4 +124,102 @@ it("reports that the service does not respond, and continues when it does", asyn
   await page.unroute("**/cluster")
   await page.getByText("This page changes by itself.").waitFor()
   await tab.close()
+})
+
+describe("the charts of /cluster/history", () => {
+  const openHistory = async (script: boolean): Promise<Tab> => {
+    const tab = await openTab(browser, { admin: true, script, at: "desk" })
+    await expect.poll(async () => {
+      await tab.page.goto(`${base}/cluster/history`)
+      return tab.page.locator("figure").count()
+    }, { interval: 1_000 }).toBeGreaterThan(0)
+    return tab
+  }
+  const wanted = [
+    "Requests",
+    "Time of a request",
+    "Commits",
+    "Time of a commit",
+    "Attempts of deliveries",
+    "Waiting deliveries",
+    "Messages in queues",
+    "Timers that are due",
+    "Event loop",
+    "Memory"
+  ]
+
+  it("have axes, and their values in a table, without a script", async () => {
+    const tab = await openHistory(false)
+    const { page } = tab
+    expect(await page.locator("figure b").allInnerTexts()).toEqual(wanted)
+    expect(await page.locator("figure").first().innerText())
+      .toMatch(/10 min ago\s+5 min ago\s+now/)
+    expect(await page.locator("figure .axis").last().innerText()).toMatch(/MiB\s+\d+ MiB\s+0 MiB/)
+    await page.getByText("Values as a table").click()
+    const table = page.getByRole("region", { name: "Values of the charts" })
+    const head = await table.getByRole("columnheader").allInnerTexts()
+    for (const title of wanted) expect(head.join(" ")).toContain(title)
+    expect(await table.getByRole("row").last().innerText()).toMatch(/\d MiB$/)
+    await tab.close()
+  })
+
+  it("are drawn by uPlot, within the policy, and show the values under the pointer", async () => {
+    const tab = await openHistory(true)
+    const { page } = tab
+    const figures = page.locator(".drawn figure")
+    expect(await figures.count()).toBe(wanted.length)
+    expect(await page.locator(".drawn canvas").count()).toBe(wanted.length)
+    expect(await page.locator("figure svg").first().isVisible()).toBe(false)
+    const first = figures.first().locator("figcaption > span").first()
+    expect(await first.innerText()).toMatch(/^\S+\/s$/)
+    const box = await page.locator(".drawn .u-over").first().boundingBox()
+    await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 1, (box?.y ?? 0) + 20)
+    // The pointer is over one chart, and all show the values of its time.
+    for (const at of [0, wanted.length - 1]) {
+      await expect.poll(() => figures.nth(at).locator("figcaption").innerText())
+        .toMatch(/\d+:\d\d:\d\d/)
+    }
+    await page.mouse.move(0, 0)
+    await expect.poll(() => first.innerText()).toMatch(/^\S+\/s$/)
+    await page.getByRole("group", { name: /^Charts/ }).focus()
+    await page.keyboard.press("End")
+    await expect.poll(() => first.innerText()).toMatch(/\d+:\d\d:\d\d.*\/s$/)
+    await page.keyboard.press("Escape")
+    await expect.poll(() => first.innerText()).toMatch(/^\S+\/s$/)
+    await tab.inspect("history-drawn")
+    await tab.close()
+  })
+
+  it("change with the page, keep the focus, and fit a phone", async () => {
+    const tab = await openHistory(true)
+    const { page } = tab
+    const about = page.locator("#history-about")
+    const before = await about.innerText()
+    await page.getByText("Values as a table").click()
+    await page.getByRole("group", { name: /^Charts/ }).focus()
+    await page.evaluate("document.querySelector('.drawn').dataset.mark = 'same'")
+    await expect.poll(() => about.innerText()).not.toBe(before)
+    expect(await page.evaluate("document.activeElement.dataset.mark")).toBe("same")
+    expect(await page.locator("#chart-values").getAttribute("open")).toBe("")
+    const color = "document.querySelector('.drawn canvas').toDataURL()"
+    const light = await page.evaluate(color)
+    await page.emulateMedia({ colorScheme: "dark" })
+    await expect.poll(() => page.evaluate(color)).not.toBe(light)
+    await page.setViewportSize({ width: 360, height: 740 })
+    await expect.poll(async () =>
+      (await page.locator(".drawn canvas").first().boundingBox())?.width
+    )
+      .toBeLessThan(360)
+    await tab.inspect("history-drawn-phone")
+    await tab.close()
+  })
+
+  it("are the only reason to load their script", async () => {
+    const tab = await openTab(browser, { admin: true })
+    for (const path of ["/cluster", "/admin", "/mailboxes"]) {
+      await tab.page.goto(base + path)
+      expect(await tab.page.locator("script[src='/charts.js']").count()).toBe(0)
+    }
+    await tab.close()
+  })
 })

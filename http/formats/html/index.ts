@@ -1,5 +1,6 @@
 /** HTML pages: templates, layout, forms, scripts and style. */
-export { charts, type LineChart, share } from "./chart.ts"
+export { charts, type ChartTimes, type ChartUnit, type LineChart, share,
+  valueText } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, redisplayedForm,
   renderButton, renderForm } from "./forms.ts"
@@ -10,9 +11,9 @@ export { iconsLicense } from "./lucide.ts"
 export { addressLink, badge, copyField, emptyState, type Heading, livePart, liveState, namedLink,
   secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo, timeAt,
   uriName } from "./parts.ts"
-export { chipsScript, chipsScriptPath, iconPath, listScript, listScriptPath, liveScript,
-  liveScriptPath, notifyScript, notifyScriptPath, pageScript, searchScript, searchScriptPath,
-  serviceWorker } from "./scripts/index.ts"
+export { chartsScript, chartsScriptPath, chipsScript, chipsScriptPath, iconPath, listScript,
+  listScriptPath, liveScript, liveScriptPath, notifyScript, notifyScriptPath, pageScript,
+  searchScript, searchScriptPath, serviceWorker } from "./scripts/index.ts"
 export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"
 export { attribute, type Html, html, link, nothing, raw } from "./template.ts"

@@ -202,7 +202,16 @@ grid-template-columns:repeat(auto-fill,minmax(min(18rem,100%),1fr))}
 background:var(--field);border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow-1);
 font-variant-numeric:tabular-nums}
 .chart figcaption b{display:block;font-size:.875rem}.chart .quiet{float:right;line-height:1.75}
-.chart svg{display:block;width:100%;height:4rem;margin-top:auto;border-bottom:1px solid var(--edge)}
+.plot{display:flex;gap:.5rem;margin-top:auto;padding-top:.75rem}
+.plot svg{flex:1;min-width:0;height:6rem}
+.axis,.times{display:flex;justify-content:space-between;margin:0;color:var(--quiet);
+font-size:.75rem;line-height:1}
+.axis{flex-direction:column;text-align:right;min-width:3.5rem;margin:-.3rem 0}
+.times{padding:.5rem 0 0 4rem}
+.grid{fill:none;stroke:var(--line)}
+.drawn{fill:var(--quiet);stroke:var(--accent);stop-color:var(--line)}
+.drawn .plot{display:block;height:8.25rem;padding-top:.25rem}.drawn+div>.charts{display:none}
+.drawn .u-cursor-x{border-right:1px dashed var(--quiet)}
 .line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linecap:round}
 .line.minor{stroke:var(--quiet);stroke-width:1.25}
 .share{display:block;width:100%;max-width:14rem;height:.5rem;margin:.35rem 0}

@@ -1,6 +1,6 @@
 /** The page of the cluster. It is complete without a script; `/live.js` keeps it current. */
-import { badge, type Heading, type Html, html, livePart, liveState, nothing, table,
-  timeAt } from "../../formats/html/index.ts"
+import { badge, type Heading, type Html, html, livePart, liveState, nothing, table, timeAt,
+  valueText } from "../../formats/html/index.ts"
 import { actorPath, actorsPath, quarantinePath } from "./cluster-paths.ts"
 import { type ClusterNode, type ClusterStatus, countHandoffs, countQuarantined, quarantinesOf,
   ranges, type ShardHolding } from "./cluster-status.ts"
@@ -25,13 +25,7 @@ const durationText = (seconds: number): string => {
 }
 
 const ms = (value: number | undefined): string | undefined =>
-  value === undefined
-    ? undefined
-    : value >= 1_000
-    ? `${(value / 1_000).toFixed(1)} s`
-    : `${value.toFixed(value < 10 ? 1 : 0)} ms`
-
-const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
+  value === undefined ? undefined : valueText("ms", value)
 
 interface Column<Item> {
   readonly heading: Heading
@@ -136,7 +130,7 @@ const nodeTable = (nodes: ReadonlyArray<ClusterNode>): Html =>
   figureTable("Nodes", nodes, ["Node", nameOf], [
     figure("Actors", ({ figures }) => figures && sumOf(figures.kinds, "active")),
     figure("Queue", ({ figures }) => figures && sumOf(figures.kinds, "queued")),
-    figure("Memory", ({ figures }) => figures && mebibytes(figures.memoryBytes)),
+    figure("Memory", ({ figures }) => figures && valueText("bytes", figures.memoryBytes)),
     words("Storage", ({ figures }) => html`${figures?.engine ?? "–"}`),
     words("Version", aboutOf)
   ])

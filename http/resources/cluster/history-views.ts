@@ -1,6 +1,6 @@
 /** The history of the answering node: its document and its page. */
-import { charts, emptyState, type Html, html, type LineChart, livePart, liveScriptPath, liveState,
-  timeAt } from "../../formats/html/index.ts"
+import { charts, chartsScriptPath, type ChartUnit, emptyState, type Html, html, type LineChart,
+  livePart, liveScriptPath, liveState, nothing, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
 import { eventText, type NodeHistory, type Sample, type SeenEvent } from "../../history/index.ts"
@@ -17,19 +17,11 @@ const sampleElement = ({ atMs, ...figures }: Sample): Element =>
 const eventElement = ({ atMs, ...event }: SeenEvent): Element =>
   element("event", { at: isoTime(atMs), ...event }, eventText(event))
 
-const megabytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
-
-const perSecond = (count: number): string =>
-  `${count < 10 ? count.toFixed(1) : Math.round(count)}/s`
-
-const ms = (value: number): string =>
-  value >= 1_000 ? `${(value / 1_000).toFixed(1)} s` : `${value.toFixed(value < 10 ? 1 : 0)} ms`
-
 type Figure = Exclude<keyof Sample, "atMs">
 
 interface Drawn {
   readonly title: string
-  readonly text: (value: number) => string
+  readonly unit: ChartUnit
   /** The figures, the main one last. */
   readonly figures: ReadonlyArray<readonly [name: string, figure: Figure]>
   readonly topMin: number
@@ -41,36 +33,36 @@ const medianAnd99th = (median: Figure, high: Figure): Drawn["figures"] => [
 ]
 
 const drawnCharts: ReadonlyArray<Drawn> = [
-  { title: "Requests", text: perSecond, figures: [["", "requestsPerSecond"]], topMin: 1 },
+  { title: "Requests", unit: "per-second", figures: [["", "requestsPerSecond"]], topMin: 1 },
   {
     title: "Time of a request",
-    text: ms,
+    unit: "ms",
     figures: medianAnd99th("requestP50Ms", "requestP99Ms"),
     topMin: 5
   },
-  { title: "Commits", text: perSecond, figures: [["", "commitsPerSecond"]], topMin: 1 },
+  { title: "Commits", unit: "per-second", figures: [["", "commitsPerSecond"]], topMin: 1 },
   {
     title: "Time of a commit",
-    text: ms,
+    unit: "ms",
     figures: medianAnd99th("commitP50Ms", "commitP99Ms"),
     topMin: 5
   },
   {
     title: "Attempts of deliveries",
-    text: perSecond,
+    unit: "per-second",
     figures: [["", "attemptsPerSecond"]],
     topMin: 1
   },
-  { title: "Waiting deliveries", text: String, figures: [["", "deliveriesWaiting"]], topMin: 10 },
-  { title: "Messages in queues", text: String, figures: [["", "queued"]], topMin: 10 },
-  { title: "Timers that are due", text: String, figures: [["", "timersDue"]], topMin: 10 },
+  { title: "Waiting deliveries", unit: "count", figures: [["", "deliveriesWaiting"]], topMin: 10 },
+  { title: "Messages in queues", unit: "count", figures: [["", "queued"]], topMin: 10 },
+  { title: "Timers that are due", unit: "count", figures: [["", "timersDue"]], topMin: 10 },
   {
     title: "Event loop",
-    text: (value) => `${Math.round(value)} %`,
+    unit: "percent",
     figures: [["", "loopPercent"]],
     topMin: 100
   },
-  { title: "Memory", text: megabytes, figures: [["", "memoryBytes"]], topMin: 1 }
+  { title: "Memory", unit: "bytes", figures: [["", "memoryBytes"]], topMin: 1 }
 ]
 
 /** The time from the first sample to the last one; the clock may have been set back between. */
@@ -79,16 +71,23 @@ const spanOf = (samples: ReadonlyArray<Sample>) => {
   return { fromMs, untilMs: Math.max(fromMs, samples.at(-1)?.atMs ?? 0) }
 }
 
-const chartOf = (samples: ReadonlyArray<Sample>) => {
-  const { fromMs, untilMs } = spanOf(samples)
-  const wholeMs = Math.max(shownMsMin, untilMs - fromMs)
-  const placeOf = (atMs: number) => Math.min(1, Math.max(0, 1 - (untilMs - atMs) / wholeMs))
-  const places = samples.map(({ atMs }) => placeOf(atMs))
-  return ({ figures, ...rest }: Drawn): LineChart => ({
-    ...rest,
-    places,
-    lines: figures.map(([name, figure]) => ({ name, values: samples.map((one) => one[figure]) }))
-  })
+/** When the samples were taken: ascending, also if the clock was set back between. */
+const ascending = (samples: ReadonlyArray<Sample>): ReadonlyArray<number> => {
+  let latestMs = 0
+  return samples.map(({ atMs }) => latestMs = Math.max(latestMs + 1, atMs))
+}
+
+const chartsOf = (samples: ReadonlyArray<Sample>): Html => {
+  const samplesMs = ascending(samples)
+  const untilMs = samplesMs.at(-1) ?? 0
+  const fromMs = Math.min(samplesMs[0] ?? 0, untilMs - shownMsMin)
+  return charts(
+    { samplesMs, fromMs, untilMs },
+    drawnCharts.map(({ figures, ...rest }): LineChart => ({
+      ...rest,
+      lines: figures.map(([name, figure]) => ({ name, values: samples.map((one) => one[figure]) }))
+    }))
+  )
 }
 
 const entry = ({ atMs, ...event }: SeenEvent): Html =>
@@ -120,13 +119,13 @@ every ${sampleMs / 1_000} s, and forgets everything when it stops.</p>
 const page = (node: string, { events, samples }: Shown): Html =>
   html`${
     livePart(
-      "history",
-      html`${
-        samples.length === 0
-          ? emptyState(`The first figures come ${sampleMs / 1_000} s after the start.`)
-          : html`${about(node, samples)}${charts(drawnCharts.map(chartOf(samples)))}`
-      }${timeLine(events)}`
+      "history-about",
+      samples.length === 0
+        ? emptyState(`The first figures come ${sampleMs / 1_000} s after the start.`)
+        : about(node, samples)
     )
+  }${livePart("history-charts", samples.length === 0 ? nothing : chartsOf(samples))}${
+    livePart("history-events", timeLine(events))
   }${liveState}`
 
 /** What the answering node has measured in the last hour, and the last events. */
@@ -148,7 +147,7 @@ export const historyView = (
         ...listElement("events", events.map(eventElement))
       ),
     body: () => page(node, history),
-    scripts: [liveScriptPath],
+    scripts: [liveScriptPath, chartsScriptPath],
     links: [{ rel: "up", href: clusterPath, title: "The cluster" }]
   }
 }

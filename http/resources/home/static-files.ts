@@ -1,7 +1,7 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { chipsScript, iconPath, iconsLicense, interFont, interLicense, listScript, liveScript,
-  notifyScript, pageScript, searchScript, serviceWorker, stylesheet,
+import { chartsScript, chipsScript, iconPath, iconsLicense, interFont, interLicense, listScript,
+  liveScript, notifyScript, pageScript, searchScript, serviceWorker, stylesheet,
   typefaceName } from "../../formats/html/index.ts"
 import { contentTypeOf, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, type Schema, text as textSchema,
@@ -131,6 +131,11 @@ export const fileOperations: ResourceDefinition["operations"] = {
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),
+  "GET /charts.js": scriptOperation(
+    "getChartsScript",
+    "Reads the script of charts",
+    chartsScript
+  ),
   "GET /chips.js": scriptOperation("getChipsScript", "Reads the script of addresses", chipsScript),
   "GET /list.js": scriptOperation("getListScript", "Reads the script of lists", listScript),
   "GET /notify.js": scriptOperation(

@@ -49,6 +49,7 @@ const files: ReadonlyArray<Call> = [
   "/page.js",
   "/live.js",
   "/list.js",
+  "/charts.js",
   "/chips.js",
   "/notify.js",
   "/search.js",

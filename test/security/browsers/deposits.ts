@@ -453,6 +453,7 @@ export class Depositor {
         "/page.js",
         "/live.js",
         "/list.js",
+        "/charts.js",
         "/chips.js",
         "/notify.js",
         "/search.js",

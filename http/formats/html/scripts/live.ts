@@ -9,6 +9,7 @@ export const liveScriptPath = "/live.js"
  * page's entity tag at intervals. It replaces only the children of a part that have changed, so
  * that focus, selection, scroll positions and the announcements of `aria-live` remain. What has an
  * id in a `data-moving` element moves from where it was, if the stylesheet has a transition for it.
+ * A `details` element with an id stays open.
  */
 export const liveScript = `"use strict"
 const state = document.getElementById("live")
@@ -74,8 +75,10 @@ if (state !== null) {
   const updatePart = (part, next) => {
     const places = placesIn(part)
     const focused = part.contains(document.activeElement) ? document.activeElement : null
+    const opened = [...part.querySelectorAll("details[open][id]")].map((one) => one.id)
     const lefts = scrolled(part).map((one) => one.scrollLeft)
     replaceChanged(part, next)
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "")
     moveFrom(places, part)
     scrolled(part).forEach((one, at) => one.scrollLeft = lefts[at] ?? 0)
     if (focused === null || document.activeElement === focused) return
