@@ -260,7 +260,7 @@ describe("the document", () => {
     expect(unused).toEqual([])
   })
 
-  it("has one type of each body with media=json: JSON, where there is JSON", async () => {
+  it("has one type of each body and value with media=json: JSON, where there is JSON", async () => {
     const answer = await send("GET", "/openapi.json?media=json")
     const whole = await served()
     const contentsOf = (document: unknown) =>
@@ -271,10 +271,13 @@ describe("the document", () => {
     const firsts = contentsOf(whole).map(([type]) => [type])
     expect(contentsOf(answer.json)).toEqual(firsts)
     expect(firsts).toContainEqual(["application/json"])
-    // A property named `content` is no body.
-    expect(answer.json).toMatchObject({
-      components: { schemas: Object(whole["components"]).schemas }
-    })
+    // A property named `content` is no body, and one named `type` is no type.
+    const { schemas } = Object(whole["components"])
+    const isList = (name: string, one: unknown) => name === "type" && Array.isArray(one)
+    const oneTyped = JSON.stringify(schemas, (name, one) => isList(name, one) ? one[0] : one)
+    expect(oneTyped).not.toBe(JSON.stringify(schemas))
+    expect(answer.json).toMatchObject({ components: { schemas: JSON.parse(oneTyped) } })
+    expect(everything(answer.json).filter(([name, one]) => isList(name, one))).toEqual([])
     expect((await send("GET", "/openapi.json?media=xml")).status).toBe(400)
   })
 

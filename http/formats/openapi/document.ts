@@ -444,14 +444,20 @@ const isPart = (value: unknown): value is DocumentPart =>
 const isContent = (name: string, part: DocumentPart): boolean =>
   name === "content" && Object.keys(part).every((type) => type.includes("/"))
 
-/** A copy of a document, or of a part of one, with the first type of each body only. */
+/** A copy of a document, or of a part of one, with the first type of each body and value only. */
 export const withFirstTypes = (part: DocumentPart): DocumentPart =>
   Object.fromEntries(
-    Object.entries(part).map(([name, value]) => {
-      if (!isPart(value)) return [name, value]
-      const one = isContent(name, value)
-        ? Object.fromEntries(Object.entries(value).slice(0, 1))
-        : value
-      return [name, withFirstTypes(one)]
-    })
+    Object.entries(part).map(([name, value]) => [name, firstTypesOf(name, value)])
   )
+
+const firstTypesOf = (name: string, value: unknown): unknown => {
+  if (Array.isArray(value)) {
+    const first: unknown = value[0]
+    // A property may be named `type`, but the keyword alone has an array.
+    return name === "type" ? first : value.map((one: unknown) => firstTypesOf("", one))
+  }
+  if (!isPart(value)) return value
+  return withFirstTypes(
+    isContent(name, value) ? Object.fromEntries(Object.entries(value).slice(0, 1)) : value
+  )
+}

@@ -9,7 +9,7 @@ import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getT
 import { expirySchema, formScopeSchema, scopeSchema, tokenNameSchema } from "./account-schemas.ts"
 import { accountForm, reportsForm, tokenForm } from "./account-views.ts"
 
-const role = oneOf(...Role.literals)
+const role = ref("Role")
 
 const token = {
   ...attributes({
@@ -41,6 +41,7 @@ export const accountResource: ResourceDefinition = {
   about: "Accounts, their roles and their tokens.",
   isGuarded: true,
   schemas: {
+    Role: oneOf(...Role.literals),
     Account: rootElement("account", {
       ...shown,
       token: list(ref("Token")),

@@ -247,8 +247,8 @@ export const openapiOperation = (
   ),
   query: {
     media: {
-      description: "With `json` every body has one type only, JSON where there is JSON: for "
-        + "generators of clients that know few types.",
+      description: "With `json` every body has one type only, JSON where there is JSON, and every "
+        + "value one type: for generators of clients that know few types.",
       schema: { type: "string", enum: ["json"] }
     }
   },
