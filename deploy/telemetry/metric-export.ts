@@ -84,6 +84,9 @@ const metricOf = (family: MetricFamily, times: ExportTimes): Metric => {
     }
 }
 
+/** Whether there is something to send: receivers warn of a metric without data points. */
+const hasSamples = ({ samples }: MetricFamily): boolean => samples.length > 0
+
 /** The metrics as one message of OTLP. */
 export const metricsData = (
   families: ReadonlyArray<MetricFamily>,
@@ -93,6 +96,9 @@ export const metricsData = (
 ): MetricsData => ({
   resourceMetrics: [{
     resource,
-    scopeMetrics: [{ scope, metrics: families.map((family) => metricOf(family, times)) }]
+    scopeMetrics: [{
+      scope,
+      metrics: families.filter(hasSamples).map((family) => metricOf(family, times))
+    }]
   }]
 })

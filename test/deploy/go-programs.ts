@@ -8,10 +8,14 @@ import { must, toolOf } from "./tools.ts"
 export const goBuildWithinMs = 1_800_000
 
 /**
- * The path of a program, built at this version. Throws without Go, which comes from the path or as
- * Debian's `golang-go`, and without its module proxy.
+ * The path of a program, built at this version, with these build tags. Throws without Go, which
+ * comes from the path or as Debian's `golang-go`, and without its module proxy.
  */
-export const goProgram = async (module: string, version: string): Promise<string> => {
+export const goProgram = async (
+  module: string,
+  version: string,
+  tags: ReadonlyArray<string> = []
+): Promise<string> => {
   const name = module.split("/").at(-1) ?? ""
   const folder = join(root, "node_modules/.cache/go", `${name}-${version}`)
   const binary = join(folder, name)
@@ -22,7 +26,8 @@ export const goProgram = async (module: string, version: string): Promise<string
   mkdirSync(folder, { recursive: true })
   await must(go, ["-C", folder, "mod", "init", `restante.test/${name}`])
   await must(go, ["-C", folder, "get", `${module}@${version}`])
-  await must(go, ["-C", folder, "build", "-o", `${binary}.unfinished`, module])
+  const tagged = tags.length === 0 ? [] : ["-tags", tags.join(",")]
+  await must(go, ["-C", folder, "build", ...tagged, "-o", `${binary}.unfinished`, module])
   await must("mv", [`${binary}.unfinished`, binary])
   return binary
 }

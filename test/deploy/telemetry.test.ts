@@ -136,6 +136,21 @@ describe("what a collector gets", () => {
       .toEqual([["/v1/traces", "application/x-protobuf"]])
   })
 
+  it("has no metric without data points, of which receivers warn", async () => {
+    const collector = await collectorAt()
+    const { run, stop, telemetry } = await started(collector.origin, {
+      OTEL_TRACES_EXPORTER: "none"
+    })
+    const family = { about: "Some", type: "counter" } as const
+    await run(telemetry.exportMetrics(() => [
+      { ...family, name: "empty", samples: [] },
+      { ...family, name: "counted", samples: [[{}, 3]] }
+    ]))
+    await stop()
+    const sent = collector.exportsOf("restante").at(-1) ?? []
+    expect(sent.map(({ name }) => name)).toEqual(["restante.counted"])
+  })
+
   it("is without traces or metrics if the settings say so", async () => {
     const collector = await collectorAt()
     const { run, stop, telemetry } = await started(collector.origin, {
