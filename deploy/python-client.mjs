@@ -3,20 +3,15 @@
  * `npm run build:python`: writes the OpenAPI document of the compiled service, and builds a wheel
  * of `client/python`. That generates the client of this document.
  */
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { withFirstTypes } from "../dist/http/formats/openapi/index.js"
-import { openapiDocument } from "../dist/http/resource-table.js"
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { baseUrl, clientDocument } from "./client-document.mjs"
 import { inRoot, run } from "./prepare.mjs"
 
 const folder = "dist/python"
 
-const { version } = JSON.parse(readFileSync(inRoot("package.json"), "utf8"))
-
-const described = { baseUrl: "http://localhost:8080", version, contentBytesMax: 1024 ** 3 }
-
 /** A service has its own base URL, with which the URIs of its problems begin. */
 const isOfProblems = (part) =>
-  Array.isArray(part.enum) && part.enum.every((uri) => `${uri}`.startsWith(`${described.baseUrl}/`))
+  Array.isArray(part.enum) && part.enum.every((uri) => `${uri}`.startsWith(`${baseUrl}/`))
 
 const withoutBaseUrl = (part) => {
   if (Array.isArray(part)) return part.map(withoutBaseUrl)
@@ -29,8 +24,7 @@ const withoutBaseUrl = (part) => {
 // A wheel of another version would be installed beside the new one.
 rmSync(inRoot(folder), { recursive: true, force: true })
 mkdirSync(inRoot(folder), { recursive: true })
-// The generator knows few types of bodies.
-const document = withoutBaseUrl(withFirstTypes(openapiDocument(described)))
+const document = withoutBaseUrl(clientDocument())
 writeFileSync(inRoot(`${folder}/openapi.json`), JSON.stringify(document))
 
 // Where the builder looks for it.

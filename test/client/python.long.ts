@@ -3,15 +3,15 @@ import { spawn } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Client, Mailbox, Registration } from "../../client/index.ts"
+import type { Client, Mailbox } from "../../client/index.ts"
 import { blocksOf, root } from "../docs/pages.ts"
 import { cleanUp, eventually, temporaryFolder } from "../e2e/process.ts"
-import { closeReceivers, echoes, type Received, receiver } from "../e2e/receivers.ts"
+import { closeReceivers } from "../e2e/receivers.ts"
 import { openapiPythonClient } from "../foreign/openapi/index.ts"
 import { endPrograms, type Program, runProgram } from "../foreign/program.ts"
 import { adminToken } from "../http/harness.ts"
 import { startCutting } from "./cutting.ts"
-import { type Here, startHere } from "./services.ts"
+import { expectShown, type Here, inputOf, numbers, registeredAt, startHere } from "./services.ts"
 
 const page = "client/python/README.md"
 const builtWithinMs = 280_000
@@ -60,14 +60,6 @@ const scenario = async (name: string, ...args: ReadonlyArray<string>) => {
   if (output === "") throw new Error(errors)
   return JSON.parse(output)
 }
-
-const inputOf = (n: number) => ({
-  description: `number ${n} ü€😀`,
-  url: "http://sender.test/",
-  extra: { note: "second line\n\n& <b> \"'\u2028\u0085" }
-})
-const numbers = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, n) => `number ${n + from} ü€😀`)
 
 let opened = 0
 
@@ -217,27 +209,8 @@ describe("a watch", () => {
   })
 })
 
-/** A registration whose callback keeps its pushes. */
-const registered = async (name: string) => {
-  const pushes: Array<Received> = []
-  const callback = await receiver((received, response) => {
-    if (echoes(received, response)) return
-    pushes.push(received)
-    response.writeHead(204).end()
-  })
-  const { mailbox } = await admin.openMailbox({ name })
-  const { registration, secret } = await mailbox.register({ callback: `${callback}/hook` })
-  await registration.wait()
-  const next = async (act: () => Promise<unknown>): Promise<Received> => {
-    const { length } = pushes
-    await act()
-    return eventually(pollWithinMs, "a push", () => pushes[length])
-  }
-  return { mailbox, registration: registration as Registration, secret, next }
-}
-
 it("verifies the signatures of the service, and refuses wrong and old ones", async () => {
-  const { mailbox, next, registration, secret } = await registered("python-pushes")
+  const { mailbox, next, registration, secret } = await registeredAt(admin, "python-pushes")
   const first = await next(() => mailbox.deposit(inputOf(1)))
   const newer = await registration.renewSecret()
   const second = await next(() => mailbox.deposit(inputOf(2)))
@@ -275,7 +248,7 @@ it("verifies the signatures of the service, and refuses wrong and old ones", asy
 })
 
 it("has a page whose examples print what it shows", async () => {
-  const { mailbox, next, secret } = await registered("python-page")
+  const { mailbox, next, secret } = await registeredAt(admin, "python-page")
   const push = await next(() =>
     mailbox.deposit({ description: "About the car", url: "http://a.test/" })
   )
@@ -296,12 +269,5 @@ it("has a page whose examples print what it shows", async () => {
   const { output } = await ran(python, [file])
   const printed = output.split(`${mark}\n`).slice(1)
   const shown = blocks.filter(({ language }) => language === "text").map(({ text }) => text)
-  expect(printed.length).toBe(shown.length)
-  printed.forEach((text, n) => {
-    const expected = (shown[n] ?? "").replaceAll("http://localhost:8080", here.url).replace(
-      /[.*+?^${}()|[\]\\]/g,
-      "\\$&"
-    ).replace("…", ".*")
-    expect(text).toMatch(new RegExp(`^${expected}$`))
-  })
+  expectShown(printed, shown, here.url)
 })
