@@ -275,6 +275,14 @@ textarea.code{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace}
 .alarm{border-left:4px solid var(--bad);padding:var(--space-1) 0 var(--space-1) var(--space-3)}
 button{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600;
 min-height:2.75rem;padding:var(--space-2) var(--space-4);cursor:pointer}
+[aria-disabled=true]{opacity:.65;cursor:progress}
+[aria-busy=true]:not(button){opacity:.5}
+button[aria-busy=true]::after{content:"";display:inline-block;width:.75em;height:.75em;
+margin-left:var(--space-2);vertical-align:-.05em;border:2px solid;border-top-color:transparent;
+border-radius:var(--radius-full)}
+@media(prefers-reduced-motion:no-preference){
+button[aria-busy=true]::after{animation:turn .8s linear infinite}}
+@keyframes turn{to{rotate:1turn}}
 button:hover{filter:brightness(1.12)}
 button.small,button.danger,button.secondary{background:transparent;color:var(--ink);
 border-color:var(--edge)}

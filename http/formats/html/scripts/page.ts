@@ -2,6 +2,9 @@
 import { relativeTimesMs } from "../../../limits.ts"
 import { icon, type IconName } from "../icon.ts"
 
+/** How long a form stays busy whose page is not left. */
+const busyMs = 10_000
+
 /** The icons that the script adds. */
 const iconTexts = Object.fromEntries(
   (["copy", "dark", "light"] satisfies ReadonlyArray<IconName>).map((name) => [
@@ -62,6 +65,31 @@ export const pageScript = `"use strict"
     const [outer, inner] = [row, link].map((node) => node.getBoundingClientRect())
     row.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2
   }
+  // A form that was sent is busy until its page is left: a second submission would repeat it.
+  const busy = new Map()
+  const restore = (form) => {
+    const { button, timer } = busy.get(form)
+    busy.delete(form)
+    clearTimeout(timer)
+    button?.removeAttribute("aria-busy")
+    button?.removeAttribute("aria-disabled")
+  }
+  const markBusy = (event) => {
+    const form = event.target
+    if (event.defaultPrevented) return
+    if (busy.has(form)) return event.preventDefault()
+    const button = event.submitter
+    button?.setAttribute("aria-busy", "true")
+    button?.setAttribute("aria-disabled", "true")
+    // An answer without a page, or a reader who stops the request, leaves the page as it is.
+    busy.set(form, { button, timer: setTimeout(restore, ${busyMs}, form) })
+  }
+  // After the listeners of the page, some of which send the form themselves.
+  addEventListener("submit", markBusy)
+  // The browser shows the page again as it was left.
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) for (const form of [...busy.keys()]) restore(form)
+  })
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" })
