@@ -3,8 +3,8 @@
  * browsers. `problem-types.ts` is the catalog; `pipeline/http-error.ts` maps failures to problems.
  */
 import { overloadedRetrySeconds, quarantinedRetrySeconds } from "../limits.ts"
-import { type Html, html, link, nothing, type PageReader, renderForm, renderPage, signInForm,
-  signInHref } from "./html/index.ts"
+import { type Html, html, link, nothing, type PageReader, renderDocsSearch, renderForm, renderPage,
+  signInForm, signInHref } from "./html/index.ts"
 import { type MediaType, negotiate } from "./negotiation.ts"
 import { pageCaching, pageReaderOf, type ReadRequest } from "./page-reader.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
@@ -114,10 +114,13 @@ const hasSignInPage = ({ headers }: RequestHead, media: MediaType): boolean =>
 const withoutDialog = (fields: HeaderFields): HeaderFields =>
   fields.filter(([, value]) => value !== accountChallenge)
 
+/** Statuses from here on are faults of the service (RFC 9110 §15.6). */
+const serverErrors = 500
+
 /** What the user can do after a problem: sign in, submit the form again, or begin again. */
 const formsAfter = (
   { form, slug }: ProblemDocument,
-  { returnPath }: PageReader,
+  { account, returnPath }: PageReader,
   isSignIn: boolean
 ): Html => {
   if (isSignIn) {
@@ -126,11 +129,37 @@ const formsAfter = (
 `
     return form.isSignIn === true ? form.markup : html`${signIn}${form.markup}`
   }
-  if (form !== undefined) return form.markup
-  const start = link("/", "To the start page")
-  return slug === "not-found"
-    ? html`<p>${start}, or ${link("/docs", "search the documentation")}.</p>`
-    : html`<p>${start}</p>`
+  return form === undefined ? waysOn(slug, account, returnPath) : form.markup
+}
+
+/** Problems of an address: other ones may help. */
+const ofAddress: ReadonlyArray<ProblemSlug> = ["not-found", "gone", "method-not-allowed"]
+
+/** What may help the reader of a problem without a form: advice, links, and a search. */
+const waysOn = (
+  slug: ProblemSlug,
+  account: string | undefined,
+  returnPath: string | undefined
+): Html => {
+  const isOfAddress = ofAddress.includes(slug)
+  const advice = [
+    isOfAddress &&
+    html`Compare the address with the one that you were given: each character counts, also what
+follows a <code>~</code>.`,
+    isOfAddress && account === undefined &&
+    html`${link(signInHref(returnPath), "Sign in")}: some pages are there for their owner only.`,
+    problemTypes[slug].status >= serverErrors && returnPath !== undefined &&
+    html`${
+      link(returnPath, "Try this page again")
+    } in a minute; nothing that was accepted is lost.`,
+    html`Begin at ${link("/", "the start page")}, ${link("/mailboxes", "your mailboxes")} or ${
+      link("/outgoing", "what you have sent")
+    }.`,
+    html`Read ${link(`/problems/${slug}`, "what this problem means")}, or search the documentation.`
+  ]
+  return html`<h2>What you can do</h2>
+<ul>${advice.map((one) => one !== false && html`<li>${one}</li>`)}</ul>
+${renderDocsSearch()}`
 }
 
 /** The text of a problem's page. */

@@ -91,7 +91,7 @@ describe("a page", () => {
   ])("%s is 404, with a link to the search", async (path) => {
     const answer = await send("GET", path, page)
     expect(answer.status).toBe(404)
-    expect(answer.text).toContain("<a href=\"/docs\">search the documentation</a>")
+    expect(answer.text).toContain("aria-label=\"Search the documentation\"")
   })
 })
 

@@ -1,4 +1,5 @@
 /** Forms that work without a script; every control has a label. */
+import { docsQueryCharsMax } from "../../limits.ts"
 import { icon, type IconName } from "./icon.ts"
 import { attribute, type Html, html } from "./template.ts"
 
@@ -174,6 +175,19 @@ export const renderButton = (
   }<button type="submit" class="small" aria-label="${text} ${about}">${
     sign !== undefined && icon(sign)
   }${text}</button></form>`
+
+/**
+ * The search of the documentation. With `isLive` its page shows by `/search.js` what is found while
+ * the reader types.
+ */
+export const renderDocsSearch = (query = "", isLive = false): Html =>
+  html`<form class="find" action="/docs" method="get" role="search"${
+    attribute("data-search", isLive)
+  }>
+<p><input type="search" name="q" value="${query}" maxlength="${docsQueryCharsMax}"
+aria-label="Search the documentation" placeholder="Search" autocomplete="off">
+<button type="submit" class="small">${icon("search")}Search</button></p></form>
+`
 
 /** The control of a fault: the first whose name occurs in the fault's text. */
 const controlOfFault = (

@@ -3,7 +3,7 @@ export { charts, type ChartTimes, type ChartUnit, type LineChart, share,
   valueText } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, redisplayedForm,
-  renderButton, renderForm } from "./forms.ts"
+  renderButton, renderDocsSearch, renderForm } from "./forms.ts"
 export { icon } from "./icon.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"

@@ -1,10 +1,10 @@
 /** The pages of the documentation: the first one, any other, and the places that a search finds. */
 import type { DocsMatch, DocsPage, DocsSite } from "../../documentation/index.ts"
-import { attribute, type Html, html, icon, nothing, type PageLink, raw,
+import { attribute, type Html, html, nothing, type PageLink, raw, renderDocsSearch,
   searchScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
-import { docsMatchesMax, docsQueryCharsMax } from "../../limits.ts"
+import { docsMatchesMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 
 /** The path of a page. */
@@ -15,14 +15,6 @@ export const apiPath = (resource = ""): string =>
   resource === "" ? "/docs/api" : `/docs/api/${resource}`
 
 const apiTitle = "API reference"
-
-/** The form of the search, on every page of the documentation; `/search.js` needs the mark. */
-const searchForm = (query: string): Html =>
-  html`<form class="find" action="${docsPath()}" method="get" role="search" data-search>
-<p><input type="search" name="q" value="${query}" maxlength="${docsQueryCharsMax}"
-aria-label="Search the documentation" placeholder="Search" autocomplete="off">
-<button type="submit" class="small">${icon("search")}Search</button></p></form>
-`
 
 const entry = (href: string, title: string, path: string): Html =>
   html`<li><a href="${href}"${attribute("aria-current", href === path && "page")}>${title}</a></li>
@@ -76,7 +68,9 @@ export const docsBody = (
   found?: FoundPlaces
 ): Html =>
   html`<div class="docs"><div>
-${searchForm(found?.query ?? "")}<p class="quiet" id="found-count" role="status">${found?.count}</p>
+${
+    renderDocsSearch(found?.query ?? "", true)
+  }<p class="quiet" id="found-count" role="status">${found?.count}</p>
 <div id="found">${found?.list}</div>
 ${content}</div>
 ${contents(site, path)}</div>
