@@ -120,7 +120,9 @@ overflow:hidden;font-size:var(--text-sm);line-height:1.45;max-width:42rem}
 .entries>li>p:first-child{font-weight:600}
 .entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent);
 white-space:nowrap}
-.entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
+.entries button.small:not(:hover),[data-copy]+button.small:not(:hover){border-color:transparent;
+color:var(--quiet)}
+[data-copy]+button.small{padding:0 var(--space-1)}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-1) var(--space-4);justify-content:space-between;
