@@ -1,4 +1,4 @@
-/** How files of packages are written into sources, for `typeface.mjs`, `icons.mjs` and `uplot.mjs`. */
+/** How the files of packages are written into sources: typeface, icons and charts. */
 
 /** The columns of the texts in a made file. */
 const columns = 92

@@ -52,7 +52,8 @@ it("says what is wrong, and exits with 1", async () => {
     check(["--at", "2030-01-01T01:00:00Z"], { input: `${head}\n\n${body}` }),
     check([...at, "--json"], { input: `${head}\n\n${body}\n` })
   ])
-  expect([old.status, old.stderr]).toEqual([1, "restante: the signature is not right: stale\n"])
+  expect(old.status).toBe(1)
+  expect(old.stderr).toMatch(/^restante: the signature of the push is stale: check a push when /)
   expect(old.stdout).toContain(
     "what: the time of the push is 1 hour old, and 5 minutes are allowed"
   )
@@ -76,9 +77,9 @@ it("takes no secret as an argument, and says what else it needs", async () => {
   const said = wrong.map(({ status, stderr }) => [status, stderr.split("\n")[0]])
   expect(said).toEqual([
     [2, expect.stringContaining("RESTANTE_WEBHOOK_SECRET, or use --secret-file")],
-    [2, expect.stringContaining("there is no secret to check with")],
+    [2, expect.stringContaining("there is no secret to check the signature with")],
     [2, expect.stringContaining("standard input (-) is read once")],
-    [2, expect.stringContaining("--at has no time")]
+    [2, expect.stringContaining("--at is \"yesterday\", which is no time")]
   ])
   for (const { stderr } of wrong) expect(stderr).not.toContain(secret)
   const missing = await check(["/nowhere/at/all"])

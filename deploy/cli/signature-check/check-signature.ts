@@ -107,7 +107,7 @@ export const checkSignature = Command.make(
     yield* print(diagnosis, json)
     if (diagnosis.result !== "right") {
       return yield* failed(
-        `the signature of the push is not right but ${plain(diagnosis.result)}`,
+        `the signature of the push is ${plain(diagnosis.result)}`,
         plain(diagnosis.advice)
       )
     }

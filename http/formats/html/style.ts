@@ -204,15 +204,16 @@ grid-template-columns:repeat(auto-fill,minmax(min(18rem,100%),1fr))}
 background:var(--field);border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow-1);
 font-variant-numeric:tabular-nums}
 .chart figcaption b{display:block;font-size:.875rem}.chart .quiet{float:right;line-height:1.75}
-.plot{display:flex;gap:.5rem;margin-top:auto;padding-top:.75rem}
+.plot{display:flex;gap:var(--space-2);margin-top:auto;padding-top:var(--space-3)}
 .plot svg{flex:1;min-width:0;height:6rem}
 .axis,.times{display:flex;justify-content:space-between;margin:0;color:var(--quiet);
-font-size:.75rem;line-height:1}
-.axis{flex-direction:column;text-align:right;min-width:3.5rem;margin:-.3rem 0}
-.times{padding:.5rem 0 0 4rem}
+font-size:var(--text-xs);line-height:1}
+.axis{flex-direction:column;text-align:right;min-width:3.5rem;margin:calc(-1*var(--space-1)) 0}
+.times{width:calc(100% - 4rem);margin-left:auto;padding-top:var(--space-2)}
 .grid{fill:none;stroke:var(--line)}
 .drawn{fill:var(--quiet);stroke:var(--accent);stop-color:var(--line)}
-.drawn .plot{display:block;height:8.25rem;padding-top:.25rem}.drawn+div>.charts{display:none}
+.drawn .plot{display:block;height:8.25rem;padding-top:var(--space-1)}
+.drawn+div>.charts{display:none}
 .drawn .u-cursor-x{border-right:1px dashed var(--quiet)}
 .line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linecap:round}
 .line.minor{stroke:var(--quiet);stroke-width:1.25}
