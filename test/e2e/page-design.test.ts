@@ -82,7 +82,7 @@ const holdBack = async ({ page }: Tab, uris: RegExp, method: string) => {
   return { release, count: () => count }
 }
 
-/** Submits the form of the page three times at once; returns what its button shows. */
+/** Submits the form of the page three times at once; returns what its button shows meanwhile. */
 const submitThrice = `(() => {
   const button = document.querySelector("main form[method=post] button[type=submit]")
   let sent = 0

@@ -45,7 +45,7 @@ describe("the page of a missing address", () => {
     }
   })
 
-  it("repeats no secret of the address, and offers no sign-in to who is signed in", async () => {
+  it("repeats no secret of the address, and offers a sign-in to strangers only", async () => {
     const secret = await pageOf("/mailboxes/nobody~secret-part")
     expect(secret.main).not.toContain("secret-part")
     const form = new URLSearchParams({ account: "admin", token: adminToken }).toString()

@@ -1,7 +1,7 @@
 /** Any document as HTML: repeated elements become tables or entries, `href` becomes a link. */
 import { childrenOf, type Element } from "../xml/index.ts"
-import { time } from "./parts.ts"
-import { type Html, html, isLinkable, link } from "./template.ts"
+import { addressLink, namedLink, shortUri, time } from "./parts.ts"
+import { type Html, html, isLinkable } from "./template.ts"
 
 const words = (name: string): string => {
   const text = name.replace(/^.*:/, "").replace(/[-_]/g, " ")
@@ -17,14 +17,14 @@ const value = (text: string): Html => {
   if (timePattern.test(text)) {
     return text.endsWith("Z") ? time(text) : html`<time datetime="${text}">${text}</time>`
   }
-  return /^https?:/i.test(text) && isLinkable(text) ? link(text) : html`${text}`
+  return /^https?:/i.test(text) && isLinkable(text) ? namedLink(text) : html`${text}`
 }
 
 const isLeaf = (node: Element): boolean => childrenOf(node).length === 0
 
 const labelOf = (node: Element): string => {
   const text = isLeaf(node) ? ownText(node) : ""
-  return text === "" ? node.attributes["href"] ?? "" : text
+  return text === "" ? shortUri(node.attributes["href"] ?? "") : text
 }
 
 /** The attributes that a page shows, without the address. */
@@ -35,7 +35,7 @@ const attributesOf = (node: Element): ReadonlyArray<readonly [name: string, text
 /** The text and attributes of an element without child elements, on one line. */
 const leaf = (node: Element): Html => {
   const href = node.attributes["href"]
-  return html`${href === undefined ? value(ownText(node)) : link(href, labelOf(node))}${
+  return html`${href === undefined ? value(ownText(node)) : namedLink(href, labelOf(node))}${
     attributesOf(node).map(([key, text]) =>
       html` <span class="quiet">${words(key)}: ${value(text)}</span>`
     )
@@ -64,7 +64,7 @@ const columnsOf = (rows: ReadonlyArray<Element>): ReadonlyArray<string> => {
 const cell = (column: string, text: string | undefined): Html =>
   text === undefined
     ? html`<td></td>`
-    : html`<td>${column === "href" ? link(text) : value(text)}</td>`
+    : html`<td>${column === "href" ? namedLink(text) : value(text)}</td>`
 
 /** A table of elements that only have attributes. */
 const table = (rows: ReadonlyArray<Element>): Html => {
@@ -102,7 +102,7 @@ export const renderElement = (node: Element): Html => {
   for (const [name, members] of grouped(node)) {
     rows.push(html`<dt>${words(name)}</dt><dd>${group(members)}</dd>`)
   }
-  return html`${href !== undefined && html`<p>${link(href)}</p>`}${
+  return html`${href !== undefined && html`<p>${addressLink(href)}</p>`}${
     text !== "" && html`<p>${text}</p>`
   }${
     rows.length > 0 && html`<dl>${rows}</dl>
