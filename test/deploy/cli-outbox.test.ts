@@ -165,7 +165,7 @@ describe("restante outbox", () => {
 
   it.each<[string, number, ReadonlyArray<string>, RegExp]>([
     ["an unknown id", 1, ["show", "unknown"], /404/],
-    ["another resource", 2, ["show", `${publicUrl}/mailboxes/alice`], /give ID, ACCOUNT\/ID or the URI of/],
+    ["another resource", 2, ["show", `${publicUrl}/mailboxes/alice`], /give ID, ACCOUNT\/ID/],
     ["an unknown id to delete", 1, ["delete", "unknown"], /404/],
     ["an id that reads as help", 2, ["delete", "-hello"], /-hello, which is no flag.*after "--"/],
     ["an id that reads as the version", 2, ["show", "-v_7"], /-v_7, which is no flag/],

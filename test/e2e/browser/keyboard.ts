@@ -4,6 +4,9 @@ import type { Page } from "playwright-core"
 /** More Tab stops than any page has. */
 const stopsMax = 400
 
+/** For hangs only: a browser scrolls smoothly to what gets the focus. */
+const scrolledWithinMs = 20_000
+
 /** Names of stops in the message of an error. */
 const passedShownMax = 60
 
@@ -51,6 +54,15 @@ export class Keyboard {
     return await this.page.evaluate(readFocused) as Focused // of the script above
   }
 
+  /** What has the focus, when the page has scrolled to it: that takes the browser some frames. */
+  private async settled(): Promise<Focused> {
+    const until = Date.now() + scrolledWithinMs
+    for (;;) {
+      const focused = await this.focused()
+      if (focused.isNone || focused.isSeen || Date.now() > until) return focused
+    }
+  }
+
   /** The accessible name of the focused control; empty without one. */
   async focusedName(): Promise<string> {
     return (await this.focused()).name
@@ -75,7 +87,7 @@ export class Keyboard {
     try {
       for (let stop = 0; stop < stopsMax; stop++) {
         await keyboard.down("Tab")
-        const focused = await this.focused()
+        const focused = await this.settled()
         this.check(focused)
         const isNamed = typeof name === "string" ? focused.name === name : name.test(focused.name)
         if (isNamed && isWanted(focused)) return this
