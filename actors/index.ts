@@ -92,7 +92,8 @@ export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"
-export { readSecretsFormat, testEventsFormat, Vapid } from "./registration/index.ts"
+export { readSecretsFormat, replayEndsFormat, testEventsFormat,
+  Vapid } from "./registration/index.ts"
 export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordFor, withoutPassword,
   withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"

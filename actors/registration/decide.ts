@@ -19,11 +19,10 @@ import { attemptItems, keepsAttempts } from "./attempts.ts"
 import { type Callee, type Registered, type RegistrationAction, type RegistrationMessage,
   type RegistrationReply, type RegistrationState, validSecrets, viewOfRegistration,
   without } from "./protocol.ts"
-import { isEnd, isRejectedForGood, retryAtMs, withFailure,
+import { isEnd, isRejectedForGood, retryAtMs, withCursor, withFailure,
   withSuspensionReport } from "./push-answers.ts"
-import { advanced, endTest, replayEndsFormat, replayUnsupported, startReplay, startTest,
-  testEventsFormat, testRejected, testUnverified, tooManyReplays,
-  withoutTestResult } from "./test-event.ts"
+import { endTest, startReplay, startTest, testEventsFormat, testRejected, testUnverified,
+  tooManyReplays, withoutTestResult } from "./test-event.ts"
 
 type Registrations = BehaviorTable<
   RegistrationState,
@@ -244,7 +243,7 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
       state,
       "verifyingUntilMs",
       "secretsVersion",
-      ...isUnverified ? ["leaseUntilMs"] as const : []
+      ...isUnverified ? ["leaseUntilMs", "replay"] as const : []
     ),
     ...renewedBy(state, message),
     requestId,
@@ -282,9 +281,6 @@ const update: Row["Update"] = (state, message, { format, nowMs }) => {
     return deny("Invalid", "the callback of a subscription cannot change")
   }
   if (!isRestored(state)) return deny("Invalid", browserNotRestored)
-  if (message.replayEnd !== undefined && format < replayEndsFormat) {
-    return deny("Busy", replayUnsupported)
-  }
   const replay = startReplay(state, message, nowMs)
   if (replay._tag === "TooMany") {
     if (format < testEventsFormat) return deny("Busy", tooManyReplays)
@@ -518,10 +514,11 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
     return proceed(next, nowMs)
   }
   // `untilMs` alone does not identify the check: an earlier one may have begun in the same ms.
-  const isCurrent = running.kind === "check" && running.untilMs === untilMs && from === state.cursor
+  const isCurrent = running.kind !== "push" && running.untilMs === untilMs && from === state.cursor
   if (!isCurrent) return stay()
   const idle = without(state, "running")
-  if (upTo <= from && state.replay !== undefined && state.status === "active") {
+  const isRead = running.kind === "check" && state.pushing === undefined
+  if (upTo <= from && isRead && state.replay !== undefined && state.status === "active") {
     // Nothing of its range is left: what came meanwhile is next.
     return proceed(withCursor(idle, state.replay.end), nowMs, { checks: true })
   }
@@ -546,9 +543,9 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, context) 
   const checks = state.checkAgain === true
   if (isPaused && !isEnd(state, outcome)) {
     // A check may have begun since, and its result counts.
-    return state.running?.kind === "check"
-      ? stay()
-      : proceed(idle, nowMs, { checks, isChanged: false })
+    return state.running === undefined || state.running.kind === "push"
+      ? proceed(idle, nowMs, { checks, isChanged: false })
+      : stay()
   }
   if (outcome._tag === "Deferred") {
     const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
@@ -602,12 +599,6 @@ const acknowledged = (
   }
   return proceed(withCursor(next, upTo), nowMs, { checks })
 }
-
-/** The state after what was pushed up to an item. */
-const withCursor = (state: Registered, upTo: number): Registered => ({
-  ...without(state, "replay"),
-  ...advanced(state, upTo)
-})
 
 /** The changes up to `upTo` were not pushed: the topic, or the browser, has none of them. */
 const skipped: Row["Skipped"] = (state, { from, untilMs, upTo }, { nowMs }) => {
@@ -753,7 +744,7 @@ const beginCheck = (
     ...allowed,
     untilMs
   })
-  return { ...state, running: { kind: "check", untilMs } }
+  return { ...state, running: { kind: readsChanges ? "check" : "existence", untilMs } }
 }
 
 const isPushing = ({ pushing, status }: Registered): boolean =>

@@ -4,6 +4,6 @@ export { type AttemptFollowUp, decodeAttempt, type RegistrationAttempt } from ".
 export { RegistrationMessage, type RegistrationReply, RegistrationStatus, type RegistrationView,
   TopicFormat } from "./protocol.ts"
 export type { TopicPush } from "./push.ts"
-export { readSecretsFormat, testEventsFormat, type TestEventStatus,
+export { readSecretsFormat, replayEndsFormat, testEventsFormat, type TestEventStatus,
   tooManyReplays } from "./test-event.ts"
 export { Vapid } from "./web-push.ts"

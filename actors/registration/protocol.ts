@@ -62,8 +62,14 @@ const Intent = Schema.Struct({
   nextAtMs: Schema.optionalKey(Count)
 })
 
-/** The running check or push, and when it counts as lost. */
-const Running = Schema.Struct({ kind: Schema.Literals(["check", "push"]), untilMs: Count })
+/**
+ * What is running, and when it counts as lost: a check for changes, a check that the mailbox still
+ * exists, or a push.
+ */
+const Running = Schema.Struct({
+  kind: Schema.Literals(["check", "existence", "push"]),
+  untilMs: Count
+})
 
 export const RegistrationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),

@@ -5,6 +5,7 @@ import { unavailableRetryMs } from "../limits.ts"
 import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
   type Schedule } from "../outbound/index.ts"
 import { type Registered, type RegistrationForm, without } from "./protocol.ts"
+import { advanced } from "./test-event.ts"
 
 interface PushReceiver {
   readonly form: RegistrationForm
@@ -69,4 +70,10 @@ export const withFailure = (
   lastAtMs: nowMs,
   problem,
   ...code === undefined ? {} : { code }
+})
+
+/** The state after what was pushed up to an item. */
+export const withCursor = (state: Registered, upTo: number): Registered => ({
+  ...without(state, "replay"),
+  ...advanced(state, upTo)
 })

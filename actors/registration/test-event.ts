@@ -162,14 +162,11 @@ export const testEventView = (test: TestEvent, nowMs: number): TestEventView | u
 
 /* Replays: an Update lets pushes go on from another position, to an end or for good. */
 
-/** The format with which a replay has an end: an older node would push all that follows, too. */
+/** The format with which a replay with an end is asked for: an older node would know no end. */
 export const replayEndsFormat = 3
 
 export const tooManyReplays = "the position was not changed, as it may be changed " +
   `${browserReplaysPerMinuteMax} times in a minute for a browser: send it again later`
-
-export const replayUnsupported = "the position was not changed, as a node of an earlier version " +
-  "is in the cluster, which knows no end of a replay: send it again when all nodes are updated"
 
 /** What is known of a registration whose pushes go back. */
 interface Replayed {

@@ -3,7 +3,8 @@ import { Effect, Fiber, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
 import { failureReportsFormat, followUpsFormat, pausesFormat, readSecretsFormat,
-  relayAttemptsFormat, replaysFormat, serviceFormat, testEventsFormat } from "../../actors/index.ts"
+  relayAttemptsFormat, replayEndsFormat, replaysFormat, serviceFormat,
+  testEventsFormat } from "../../actors/index.ts"
 import { formatAwaitMs } from "../../http/limits.ts"
 import { requireFormat } from "../../http/pipeline/service.ts"
 
@@ -39,6 +40,7 @@ it("need no later format than this version reads", () => {
       pausesFormat,
       readSecretsFormat,
       relayAttemptsFormat,
+      replayEndsFormat,
       replaysFormat,
       testEventsFormat
     ]

@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { mailboxTestsPerMinuteMax, testsPerMinuteMax } from "../../actors/limits.ts"
+import { replayEndsFormat } from "../../actors/index.ts"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
+import { upgradeRetrySeconds } from "../../http/limits.ts"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import type { Sending } from "./harness.ts"
@@ -239,6 +241,25 @@ describe("PUT", () => {
     const page = await send("GET", href, { accept: "text/html" })
     expect(page.text).toContain("name=\"until\"")
     expect(["alpha", "beta", "gamma", "delta"].map(shown)).toEqual([1, 3, 1, 1])
+  })
+
+  it("pushes no range while a node of an earlier version is in the cluster", async () => {
+    const older = await startRegistrations((one) => ({
+      ...one,
+      system: { ...one.system, format: () => replayEndsFormat - 1 }
+    }))
+    try {
+      const { href: mailboxHref } = await older.open("older")
+      const made = await older.register(mailboxHref, callback)
+      const times = { since: "2020-01-01T00:00:00Z", until: "2020-01-01T00:00:00Z" }
+      const body = JSON.stringify(times)
+      const put = { basic: owner, body, type: "application/json" }
+      const answer = await older.send("PUT", made.header("location"), put)
+      expect([answer.status, answer.header("retry-after")])
+        .toEqual([503, String(upgradeRetrySeconds)])
+    } finally {
+      await older.close()
+    }
   })
 
   it("refuses a position that the mailbox has not given out, and any for a pause", async () => {

@@ -1,6 +1,6 @@
 /** Handlers of push registrations (protocol §1.4): the native form, WebSub, and Web Push. */
 import { Effect } from "effect"
-import { pushItemsMax } from "../../../actors/index.ts"
+import { pushItemsMax, replayEndsFormat } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import { type RegistrationAttempt, type RegistrationMessage, type RegistrationReply,
   type RegistrationView, tooManyReplays } from "../../../actors/registration/index.ts"
@@ -9,7 +9,7 @@ import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm, isPageRequest, noStore,
-  readFormMethod, readInput, refusalError, type RequestInput, seeOther,
+  readFormMethod, readInput, refusalError, type RequestInput, requireFormat, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
@@ -294,6 +294,8 @@ const changedPosition = Effect.fnUntraced(function*(
   if (end !== undefined && end < after) {
     return yield* httpError("unprocessable", "until is before since: give a later one")
   }
+  // The node of the actor may be an older one, which would ignore the end.
+  if (end !== undefined) yield* requireFormat(mailboxCall.service, replayEndsFormat)
   const { mailboxView, view } = found
   // A browser shows each push, and nothing has verified its endpoint: it gets the newest one again.
   const first = view.form === "webpush" ? mailboxView.head - pushItemsMax : 0
