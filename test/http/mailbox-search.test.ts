@@ -76,9 +76,10 @@ const marked = async (name: string) => {
     expect((await service.send("POST", href, { body, type: "text/plain", headers })).status)
       .toBe(202)
   }
-  // What is in the text, or beside the item, is no field of the item.
+  // What is in the text, in another element, or beside the item, is no field of the item.
   const other = "five &lt;tags&gt;disk&lt;/tags&gt;"
-  const body = notification(other).replace("</item>", "</item><tags>disk</tags>")
+  const inner = "<more title=\"> &lt;tags>\"><a/><tags>disk</tags></more><tagset>disk</tagset>"
+  const body = notification(other).replace("</item>", `${inner}</item><tags>disk</tags>`)
   await service.send("POST", href, { body, type: "text/xml+rss" })
   return href
 }
