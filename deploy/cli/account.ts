@@ -4,17 +4,27 @@ import { Argument, Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { failed } from "../command-failure.ts"
 import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
-import { AccountName, namedResource } from "./resource-name/index.ts"
-import { asAdmin, call, resourceOf, wrongUsage } from "./service/index.ts"
+import { AccountText } from "./resource-name/index.ts"
+import { asAdmin, call, ownResourceOf, type ServiceLocation, wrongUsage } from "./service/index.ts"
 import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
 const accountsOfPage = 1000
 
-const name = textArgument("name", "Name or URI of the account").pipe(
-  Argument.withSchema(AccountName)
+const account = textArgument("name", "Name or URI of the account").pipe(
+  Argument.withSchema(AccountText)
 )
 
-const common = { ...adminFlags, name, json: jsonFlag() }
+/** The service for an admin, and the name of one of its accounts. */
+const locateAccount = Effect.fnUntraced(function*(
+  flags: Parameters<typeof asAdmin>[0],
+  text: string
+) {
+  const service = yield* asAdmin(flags)
+  const { segments: [name = text] } = yield* ownResourceOf(service, text, "account")
+  return { service, name }
+})
+
+const common = { ...adminFlags, account, json: jsonFlag() }
 
 /** Prints a new token. Standard output has only the token, so that scripts can read it. */
 const printToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
@@ -32,8 +42,9 @@ const add = Command.make(
       Flag.atLeast(0)
     )
   },
-  Effect.fnUntraced(function*({ json, name, role, ...flags }) {
-    const token = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.create(name, role))
+  Effect.fnUntraced(function*({ account, json, role, ...flags }) {
+    const { name, service } = yield* locateAccount(flags, account)
+    const token = yield* call(service, ({ accounts }) => accounts.create(name, role))
     yield* printToken(name, token, json)
   })
 ).pipe(Command.withDescription("Create an account and print its token"))
@@ -60,9 +71,10 @@ const remove = Command.make(
     ...common,
     owned: switchFlag("with-owned", "Delete everything that the account owns, too")
   },
-  Effect.fnUntraced(function*({ json, name, owned, ...flags }) {
+  Effect.fnUntraced(function*({ account, json, owned, ...flags }) {
     const removal = owned ? { owned: "delete" as const } : {}
-    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.remove(name, removal))
+    const { name, service } = yield* locateAccount(flags, account)
+    yield* call(service, ({ accounts }) => accounts.remove(name, removal))
     const message = owned
       ? `Account ${name} is removed. The service is deleting what it owned.`
       : `Account ${name} is removed.`
@@ -88,9 +100,9 @@ const writeExport = async (stream: ReadableStream<Uint8Array>): Promise<boolean>
 
 const exportAll = Command.make(
   "export",
-  { ...adminFlags, name },
-  Effect.fnUntraced(function*({ name, ...flags }) {
-    const service = yield* asAdmin(flags)
+  { ...adminFlags, account },
+  Effect.fnUntraced(function*({ account, ...flags }) {
+    const { name, service } = yield* locateAccount(flags, account)
     const stream = yield* call(service, ({ accounts }) => accounts.export(name))
     if (!(yield* call(service, () => writeExport(stream)))) {
       return yield* failed(
@@ -107,11 +119,12 @@ const exportAll = Command.make(
 )
 
 /** A scope as the service has it, with the name of a mailbox instead of its URI. */
-const scopeOf = (scope: string): string =>
-  scope.replace(
-    /^mailbox:(.*)$/,
-    (_, text: string) => `mailbox:${namedResource(text, "mailbox")?.segments[0] ?? text}`
-  )
+const scopeOf = Effect.fnUntraced(function*(service: ServiceLocation, scope: string) {
+  const [, mailbox] = /^mailbox:(.*)$/.exec(scope) ?? []
+  if (mailbox === undefined) return scope
+  const { segments: [name = mailbox] } = yield* ownResourceOf(service, mailbox, "mailbox")
+  return `mailbox:${name}`
+})
 
 const token = Command.make(
   "token",
@@ -129,16 +142,15 @@ const token = Command.make(
       Flag.atLeast(0)
     )
   },
-  Effect.fnUntraced(function*({ expires, json, label, name, scope, ...flags }) {
+  Effect.fnUntraced(function*({ account, expires, json, label, scope, ...flags }) {
+    const { name, service } = yield* locateAccount(flags, account)
+    const scopes = yield* Effect.forEach(scope, (one) => scopeOf(service, one))
     const options = {
       name: Option.getOrUndefined(label),
       expires: Option.getOrUndefined(expires),
-      scope: scope.length === 0 ? undefined : scope.map(scopeOf).join(" ")
+      scope: scopes.length === 0 ? undefined : scopes.join(" ")
     }
-    const token = yield* call(
-      yield* asAdmin(flags),
-      ({ accounts }) => accounts.createToken(name, options)
-    )
+    const token = yield* call(service, ({ accounts }) => accounts.createToken(name, options))
     yield* printToken(name, token, json)
   })
 ).pipe(Command.withDescription("Create another token of an account and print it"))
@@ -146,8 +158,9 @@ const token = Command.make(
 const tokens = Command.make(
   "tokens",
   common,
-  Effect.fnUntraced(function*({ json, name, ...flags }) {
-    const tokens = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.tokens(name))
+  Effect.fnUntraced(function*({ account, json, ...flags }) {
+    const { name, service } = yield* locateAccount(flags, account)
+    const tokens = yield* call(service, ({ accounts }) => accounts.tokens(name))
     if (json) return yield* printJson(tokens)
     const rows = tokens.map((token) => {
       const { created, expires = "never", id, name: label = "", scope = "all" } = token
@@ -159,9 +172,13 @@ const tokens = Command.make(
 ).pipe(Command.withDescription("List the tokens of an account, without their text"))
 
 /** The id of a token of an account, from the id or the URI of the token. */
-const tokenIdOf = Effect.fnUntraced(function*(account: string, text: string) {
+const tokenIdOf = Effect.fnUntraced(function*(
+  service: ServiceLocation,
+  account: string,
+  text: string
+) {
   if (/^[\w=-]+$/.test(text)) return text
-  const { segments: [owner, id] } = yield* resourceOf(text, "token")
+  const { segments: [owner, id] } = yield* ownResourceOf(service, text, "token")
   return owner === account && id !== undefined ? id : yield* wrongUsage(
     `${plain(text)} is no token of ${account}`,
     `name the account ${plain(owner ?? "")}, or another token`
@@ -175,18 +192,19 @@ const revoke = Command.make(
     id: textArgument("token", "Id or URI of the token, as tokens lists it").pipe(Argument.optional),
     all: switchFlag("all", "All tokens of the account")
   },
-  Effect.fnUntraced(function*({ all, id, json, name, ...flags }) {
+  Effect.fnUntraced(function*({ account, all, id, json, ...flags }) {
     if (Option.isNone(id) !== all) {
       return yield* wrongUsage(
         all
-          ? `both a token and --all tokens of ${name} are named`
-          : `no token of ${name} is named`,
+          ? `both a token and --all tokens of ${account} are named`
+          : `no token of ${account} is named`,
         "give either one token or --all"
       )
     }
-    const token = Option.isNone(id) ? undefined : yield* tokenIdOf(name, id.value)
+    const { name, service } = yield* locateAccount(flags, account)
+    const token = Option.isNone(id) ? undefined : yield* tokenIdOf(service, name, id.value)
     const revoked = token === undefined ? "all" : { id: token }
-    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.revoke(name, revoked))
+    yield* call(service, ({ accounts }) => accounts.revoke(name, revoked))
     const message = all ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
     yield* printOutcome(json, { account: name, revoked: token ?? "all" }, message)
   })

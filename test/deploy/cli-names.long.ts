@@ -61,7 +61,7 @@ const received = async (): Promise<string> => {
 const account = async (): Promise<string> => {
   const name = `carol-${counter.next()}`
   await succeed(["account", "add", name])
-  return `${publicUrl}/accounts/${name}`
+  return `${service.url}/accounts/${name}`
 }
 
 const counter = { at: 0, next: (): number => ++counter.at }
@@ -76,7 +76,7 @@ const token = async (): Promise<string> => {
   await succeed(["account", "token", "bob", "--name", label])
   const tokens = JSON.parse(await succeed(["account", "tokens", "bob", "--json"]))
   const id = tokens.find(({ name }: { readonly name: string }) => name === label)?.id
-  return `${publicUrl}/accounts/bob/tokens/${id}`
+  return `${service.url}/accounts/bob/tokens/${id}`
 }
 
 const query = async (): Promise<string> =>
@@ -91,17 +91,19 @@ const shortName = (uri: string): string => {
 
 const mailbox = () => Promise.resolve(`${publicUrl}/mailboxes/alice`)
 
-const bob = () => Promise.resolve(`${publicUrl}/accounts/bob`)
+const ownMailbox = () => Promise.resolve(`${service.url}/mailboxes/alice`)
+
+const bob = () => Promise.resolve(`${service.url}/accounts/bob`)
 
 /** The command with `RESOURCE` for the argument, how to make a resource, and standard input. */
 type Row = readonly [command: string, resource: () => Promise<string>, input?: string]
 
 const rows: ReadonlyArray<Row> = [
-  ["account add RESOURCE", () => Promise.resolve(`${publicUrl}/accounts/x${counter.next()}`)],
+  ["account add RESOURCE", () => Promise.resolve(`${service.url}/accounts/x${counter.next()}`)],
   ["account export RESOURCE", bob],
   ["account remove RESOURCE", account],
   ["account token RESOURCE", bob],
-  ["account token bob --scope mailbox:RESOURCE", mailbox],
+  ["account token bob --scope mailbox:RESOURCE", ownMailbox],
   ["account tokens RESOURCE", bob],
   ["account revoke bob RESOURCE", token],
   ["account revoke RESOURCE --all", bob],
@@ -217,6 +219,22 @@ describe("a resource of the service", () => {
     [["query", "customers", "--query", "/customers"], "give the id or the URI of a query"]
   ])("is refused where another kind is named: %j", async (args, message) => {
     const ran = await restante(args)
+    expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) })
+  })
+
+  const other = "https://other.test"
+  it.each([
+    ["account", "add", `${other}/accounts/dora`],
+    ["account", "export", `${other}/accounts/bob`],
+    ["account", "remove", `${other}/accounts/bob`],
+    ["account", "tokens", `${other}/accounts/bob`],
+    ["account", "revoke", `${other}/accounts/bob`, "--all"],
+    ["account", "revoke", "bob", `${other}/accounts/bob/tokens/x1`],
+    ["account", "token", `${other}/accounts/bob`],
+    ["account", "token", "bob", "--scope", `mailbox:${other}/mailboxes/alice`]
+  ])("of another service is refused where names are chosen: %s %s %s", async (...args) => {
+    const ran = await restante(args)
+    const message = `is no address of ${service.url}, which the command calls: give the name alone`
     expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) })
   })
 })

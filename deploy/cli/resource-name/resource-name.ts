@@ -123,12 +123,16 @@ const accountNameOf = (text: string): string | undefined => {
   return name !== undefined && new RegExp(`^${slug}$`).test(name) ? name : undefined
 }
 
-/** The name of an account, from its name, its path or its URI. */
-export const AccountName = Schema.String.pipe(
+/** The name, the path or the URI of an account, as it is written. */
+export const AccountText = Schema.String.pipe(
   Schema.check(Schema.makeFilter((text: string) =>
     accountNameOf(text) !== undefined ||
     "Expected the URI of an account, or its name: 1 to 64 of a-z, 0-9 and -, not beginning with -"
-  )),
+  ))
+)
+
+/** The name of an account, from its name, its path or its URI. */
+export const AccountName = AccountText.pipe(
   Schema.decodeTo(
     Schema.String,
     SchemaTransformation.transform({

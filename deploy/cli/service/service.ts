@@ -106,3 +106,21 @@ export const resourceOf = (
     ))
     : Effect.succeed(named)
 }
+
+/**
+ * {@link resourceOf} for a change of what has a name that anybody chooses: the URI must be one of
+ * the service that the command calls, since another service may have the same name.
+ */
+export const ownResourceOf = Effect.fnUntraced(function*(
+  { baseUrl }: ServiceLocation,
+  text: string,
+  expected: ResourceKind
+): Effect.fn.Return<NamedResource, CommandFailed> {
+  const named = yield* resourceOf(text, expected)
+  return named.origin === undefined || named.origin === new URL(baseUrl).origin
+    ? named
+    : yield* wrongUsage(
+      `${text} is no address of ${baseUrl}, which the command calls`,
+      "give the name alone, or the service with --base-url or --context"
+    )
+})

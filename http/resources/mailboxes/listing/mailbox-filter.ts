@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { covers, decodeItem, type MailboxView } from "../../../../actors/mailbox/index.ts"
 import type { FormFields } from "../../../formats/index.ts"
-import { childOf, childText, type Element, parseFragment } from "../../../formats/xml/index.ts"
+import { childOf, type Element, parseFragment } from "../../../formats/xml/index.ts"
 import { searchCharsMax } from "../../../limits.ts"
 import { firstPage, type HttpError, httpError } from "../../../pipeline/index.ts"
 
