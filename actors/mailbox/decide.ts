@@ -92,11 +92,11 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     return removeItems(next, { removed, events: [] }, context).reply(done)
   },
   Configure: (state, message) => {
-    const { caller, settings } = message
+    const { caller, settings, webhookSecret = state.webhookSecret } = message
     const reason = notOwner(state.owner, caller, false)
     if (reason !== undefined) return deny(reason)
     if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const next: Open = { ...state, settings, version: state.version + 1 }
+    const next: Open = { ...state, settings, webhookSecret, version: state.version + 1 }
     return become<MailboxState>(next)
       .setTimer(nextTimerMs(next))
       .reply<MailboxReply>({ _tag: "Configured", version: next.version })

@@ -5,7 +5,8 @@ export type { MailboxLimits } from "./decide.ts"
 export { parseDuration } from "./duration.ts"
 export { decodeItem, decodeRemoval, isRemoval, itemAtMs, localDeliveryIdRandom, notificationId,
   parseNotificationId, partChars, type StoredNotification } from "./log-item.ts"
-export { firstStartRequestId, lostWebhookSecret, MailboxMessage, MailboxReader, type MailboxReply,
-  type MailboxView, OwnerSettings, type Removal, type WebhookTemplates } from "./protocol.ts"
+export { configuredSecretFormat, firstStartRequestId, lostWebhookSecret, MailboxMessage,
+  MailboxReader, type MailboxReply, type MailboxView, OwnerSettings, type Removal,
+  type WebhookTemplates } from "./protocol.ts"
 export { covers } from "./ranges.ts"
 export { backgroundTaskKind, idempotencyKind, registrationKind } from "./signals.ts"

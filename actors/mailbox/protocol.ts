@@ -11,6 +11,9 @@ import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
  */
 export const firstStartRequestId = "first-start"
 
+/** The format with which Configure has a secret of webhooks: an older node would drop it. */
+export const configuredSecretFormat = 3
+
 /** In place of the secret of webhooks that a restore had no key of: no signature is right. */
 export const lostWebhookSecret = "lost"
 
@@ -264,7 +267,9 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Configure", {
     caller: Caller,
     settings: OwnerSettings,
-    ifVersion: Schema.optionalKey(Count)
+    ifVersion: Schema.optionalKey(Count),
+    /** As in SetWebhookSecret, in the same commit; needs {@link configuredSecretFormat}. */
+    webhookSecret: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
   /** Replaces both secrets. A repetition with the same secrets gets the same reply. */
   Schema.TaggedStruct("ChangeSecrets", {

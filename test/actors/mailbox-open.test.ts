@@ -390,6 +390,12 @@ describe("an open mailbox", () => {
       expect(signaling.nextState).toEqual({ ...open, settings: configure.settings, version: 2 })
       expect(signaling.answer).toEqual({ _tag: "Configured", version: 2 })
       expect(signaling.timerAtMs).toBeNull()
+      const signed = decide({ ...open, webhookSecret: "old" }, configure).nextState
+      expect(signed).toMatchObject({ webhookSecret: "old", version: 2 })
+      for (const webhookSecret of ["sealed", null]) {
+        expect(decide({ ...open, webhookSecret: "old" }, { ...configure, webhookSecret }).nextState)
+          .toMatchObject({ settings: configure.settings, webhookSecret, version: 2 })
+      }
       const read = { ...open, retrieved: [{ from: 1, to: 1, atMs: nowMs }] }
       const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
       expect(decide(read, { ...configure, settings }).timerAtMs).toBe(nowMs + 1000)

@@ -2,6 +2,7 @@
 import { Effect, Fiber, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
+import { configuredSecretFormat } from "../../actors/mailbox/index.ts"
 import { failureReportsFormat, followUpsFormat, pausesFormat, readSecretsFormat,
   relayAttemptsFormat, replayEndsFormat, replaysFormat, serviceFormat,
   testEventsFormat } from "../../actors/index.ts"
@@ -35,6 +36,7 @@ it("are refused while such a node is in the cluster, and say what to do", async 
 it("need no later format than this version reads", () => {
   for (
     const format of [
+      configuredSecretFormat,
       failureReportsFormat,
       followUpsFormat,
       pausesFormat,

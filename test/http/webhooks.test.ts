@@ -185,6 +185,13 @@ describe("a mailbox that takes webhooks", () => {
       click: "https://github.com/o/r/issues/1"
     })
     expect([content.header("content-type"), content.text]).toEqual([form, body])
+    // A form of a page has at most 64 KiB; this one is as large as a document may be.
+    const other = await service.open("large-form", "<webhook>{/title}</webhook>")
+    const payload = JSON.stringify({ title: "large", quotes: "\"".repeat(30_000) })
+    const large = new URLSearchParams({ payload }).toString()
+    expect(large.length).toBeGreaterThan(100_000)
+    expect((await service.send("POST", other.href, { body: large, type: form })).status).toBe(202)
+    expect((await stored(other.href)).fields).toEqual({ description: "large" })
   })
 
   it.each(others)("takes as it is: %s", async (type, body, description) => {

@@ -35,7 +35,7 @@ const isMediaType = (type: string): boolean =>
 /** The type of content that nobody refuses for its type: a field that names none counts as none. */
 export const typeOrUnnamed = (contentType: string): string => {
   const type = contentType.trim()
-  return isMediaType(type) ? type : unnamedType
+  return isMediaType(type) && /^[\x20-\x7e]+$/.test(type) ? type : unnamedType
 }
 
 const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {

@@ -3,12 +3,13 @@
  * form of the mailbox's page, which also changes the templates.
  */
 import { Effect } from "effect"
-import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
+import { configuredSecretFormat, type MailboxMessage,
+  type MailboxReply } from "../../../actors/mailbox/index.ts"
 import { signingSecretOf } from "../../../actors/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { webhookSecretCharsMax, webhookSecretCharsMin } from "../../limits.ts"
 import { ask, type Call, conditionFailed, emptyAnswer, type HandlerFailure, type HttpError,
-  preconditionsHold, readInput, unprocessable } from "../../pipeline/index.ts"
+  preconditionsHold, readInput, requireFormat, unprocessable } from "../../pipeline/index.ts"
 import { checkSecret, defineMailboxHandler, type MailboxCall } from "./mailbox-access.ts"
 import { auditedOf, describeOwned } from "./mailbox-collection.ts"
 import { type FieldReader, fieldsOf, readWebhookTemplates } from "./mailbox-settings.ts"
@@ -24,22 +25,23 @@ const checkUsable = (secret: string): Effect.Effect<string, HttpError> =>
         + "and no space"
     )
 
-/** Replaces the secret, or removes it; only the owner may. */
-const storeSecret = (
+/** A secret as it is stored; null removes it. */
+const sealed = ({ mailbox, service }: MailboxCall, secret: string | null): string | null =>
+  secret === null ? null : service.keyring.seal(signingSecretOf(mailbox.to), secret)
+
+/** Sends a message that changes the secret, which only the owner may. */
+const changeSecret = (
   mailboxCall: MailboxCall,
   account: AuthenticatedAccount,
-  secret: string | null
-): Effect.Effect<unknown, HandlerFailure> => {
-  const { mailbox, service } = mailboxCall
-  const message: MailboxMessage = {
-    _tag: "SetWebhookSecret",
-    caller: callerOf(account),
-    secret: secret === null ? null : service.keyring.seal(signingSecretOf(mailbox.to), secret)
-  }
-  const change = ask<MailboxReply>(service, mailbox.to, message)
-  const allowed = describeOwned(mailboxCall, account)
-  return auditedOf(mailboxCall, account, "mailbox.secrets", allowed, () => change)
-}
+  message: MailboxMessage
+): Effect.Effect<unknown, HandlerFailure> =>
+  auditedOf(
+    mailboxCall,
+    account,
+    "mailbox.secrets",
+    describeOwned(mailboxCall, account),
+    () => ask<MailboxReply>(mailboxCall.service, mailboxCall.mailbox.to, message)
+  )
 
 /** Sets the secret by which webhooks are signed, or removes it. It has no representation. */
 const changeWebhookSecret = (read: (call: Call) => Effect.Effect<string | null, HandlerFailure>) =>
@@ -48,7 +50,9 @@ const changeWebhookSecret = (read: (call: Call) => Effect.Effect<string | null, 
     const account = yield* requireAccount(service, call)
     yield* checkSecret(service, mailbox)
     if (!preconditionsHold(call, undefined)) return yield* conditionFailed
-    yield* storeSecret(mailboxCall, account, yield* read(call))
+    const secret = sealed(mailboxCall, yield* read(call))
+    const message = { _tag: "SetWebhookSecret", caller: callerOf(account), secret } as const
+    yield* changeSecret(mailboxCall, account, message)
     return emptyAnswer(204, [mailbox.link])
   })
 
@@ -89,8 +93,8 @@ const readTemplates = Effect.fnUntraced(function*(field: FieldReader) {
 })
 
 /**
- * POST of the form of the page: replaces the templates, and the secret where one is given. The
- * other settings stay as they are; 412 if somebody changes them meanwhile.
+ * POST of the form of the page: replaces the templates and, in the same commit, the secret where
+ * one is given. The other settings stay as they are; 412 if somebody changes them meanwhile.
  */
 export const postWebhookForm = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
@@ -101,8 +105,6 @@ export const postWebhookForm = defineMailboxHandler(function*(mailboxCall) {
   const field = fieldsOf(yield* readInput(call, "webhooks", { form: true }))
   const templates = yield* readTemplates(field)
   const secret = yield* readNewSecret(field)
-  // First, so that no unsigned webhook comes in where the templates are new, too.
-  if (secret !== undefined) yield* storeSecret(mailboxCall, account, secret)
   const { settings: { webhook: _, ...others }, version } = yield* describeOwned(
     mailboxCall,
     account
@@ -113,6 +115,13 @@ export const postWebhookForm = defineMailboxHandler(function*(mailboxCall) {
     settings: { ...others, ...templates },
     ifVersion: version
   }
-  yield* ask<MailboxReply>(service, mailbox.to, message)
+  if (secret === undefined) {
+    yield* ask<MailboxReply>(service, mailbox.to, message)
+  } else {
+    // An older node would store the templates without the secret, and take unsigned webhooks.
+    yield* requireFormat(service, configuredSecretFormat)
+    const webhookSecret = sealed(mailboxCall, secret)
+    yield* changeSecret(mailboxCall, account, { ...message, webhookSecret })
+  }
   return toMailbox(mailbox)
 })

@@ -2,7 +2,7 @@
  * The bodies of webhooks: which bodies are notifications instead, the JSON in the others, and what
  * describes a body without JSON.
  */
-import { bodyKind, mediaTypeOf, parseFormBody } from "../../../formats/index.ts"
+import { bodyKind, mediaTypeOf } from "../../../formats/index.ts"
 import type { DocumentParser } from "../../../formats/xml/index.ts"
 import { isFormOfNotification } from "../../../notification-body.ts"
 import type { RequestHeaders } from "../../../wire/index.ts"
@@ -66,14 +66,22 @@ const parseJson = (text: string | undefined): { readonly value: unknown } | unde
   }
 }
 
+/** The value of a field of a form; a form of one field has no bound but that of its body. */
+const formValueOf = (encoded: string | undefined): string | undefined => {
+  try {
+    return encoded === undefined ? undefined : decodeURIComponent(encoded.replaceAll("+", " "))
+  } catch {
+    return undefined
+  }
+}
+
 /** The JSON of a webhook, or of the field of its form; undefined without any. */
 export const jsonOf = (
   { bytes, contentType, text }: WebhookBody
 ): { readonly value: unknown } | undefined => {
   if (jsonType.test(mediaTypeOf(contentType))) return parseJson(text)
   if (!isPayloadForm(bytes, contentType)) return undefined
-  const fields = parseFormBody(bytes)
-  return fields.ok ? parseJson(fields.value.get("payload")) : undefined
+  return parseJson(formValueOf(text?.slice(payloadField.length)))
 }
 
 /** What a body of a type is, for people. */

@@ -11,7 +11,7 @@ import type { NotificationDocument, Result } from "../../../formats/xml/index.ts
 import { type HandlerFailure, type HttpError, httpError,
   type Service } from "../../../pipeline/index.ts"
 import type { HttpRequest } from "../../../wire/index.ts"
-import { describeMailbox, type MailboxRef } from "../mailbox-access.ts"
+import { checkSecret, describeMailbox, type MailboxRef } from "../mailbox-access.ts"
 import { typeOrUnnamed } from "../../content/index.ts"
 import { fillTemplate, isConstant, templatesOf } from "../webhook-template.ts"
 import { contentNotification, titleOf } from "./plain-text.ts"
@@ -104,6 +104,8 @@ export const takeWebhook = Effect.fnUntraced(function*(
   const { documentParser, keyring, nowMs } = service
   const body = webhookBodyOf(documentParser, bytes, contentType)
   const isWebhook = otherwise.ok ? jsonOf(body) !== undefined : !isFaultyNotification(body, headers)
+  // Whether it takes webhooks is known only to who knows its URI.
+  if (isWebhook) yield* checkSecret(service, mailbox)
   const view = isWebhook ? yield* describeMailbox(service, mailbox) : undefined
   if (view === undefined || isRefusal(view) || view.settings.webhook === undefined) {
     if (!otherwise.ok) return yield* otherwise.fault
@@ -125,6 +127,7 @@ export const faultOfUnread = Effect.fnUntraced(function*(
   fault: HttpError,
   otherwise: HttpError
 ): Effect.fn.Return<never, HandlerFailure> {
+  yield* checkSecret(service, mailbox)
   const view = yield* describeMailbox(service, mailbox)
   return yield* isRefusal(view) || view.settings.webhook === undefined ? otherwise : fault
 })
