@@ -20,6 +20,9 @@ import (
 // problemBytesMax is the longest document of a problem that is read.
 const problemBytesMax = 64 * 1024
 
+// redirectsMax is how many redirects a request follows.
+const redirectsMax = 10
+
 // Client has a method for each operation, from the generated client. An answer with an error status
 // is an error, a *Problem.
 type Client struct {
@@ -36,13 +39,29 @@ func Connect(address, token string) (*Client, error) {
 		return nil, fmt.Errorf("%q is no address of a service: give one such as "+
 			"http://localhost:8080", address)
 	}
-	sent := &doer{token: token, http: &http.Client{}}
+	sent := &doer{token: token, http: &http.Client{CheckRedirect: leavingWithoutToken(base)}}
 	operations, err := generated.NewClientWithResponses(base.String(),
 		generated.WithHTTPClient(sent))
 	if err != nil {
 		return nil, err
 	}
 	return &Client{ClientWithResponses: operations, doer: sent, base: base}, nil
+}
+
+// leavingWithoutToken follows redirects, and takes the credentials from a request that leaves the
+// service: net/http sends them to every port and subdomain of its host, such as the origin of
+// content.
+func leavingWithoutToken(base *url.URL) func(*http.Request, []*http.Request) error {
+	return func(request *http.Request, passed []*http.Request) error {
+		if len(passed) >= redirectsMax {
+			return fmt.Errorf("%s was redirected %d times: look where it leads", passed[0].URL,
+				redirectsMax)
+		}
+		if request.URL.Scheme != base.Scheme || request.URL.Host != base.Host {
+			request.Header.Del("Authorization")
+		}
+		return nil
+	}
 }
 
 // doer sends requests with the token, and makes errors of answers that are problems.

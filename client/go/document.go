@@ -63,6 +63,8 @@ func parseDocument(text string) (Element, error) {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	// The root is the only child of the first element.
 	open := []Element{{}}
+	// The text of each open element; joining strings would copy it for each child.
+	texts := []*strings.Builder{{}}
 	for {
 		// Not Token, which replaces prefixes.
 		token, err := decoder.RawToken()
@@ -77,7 +79,7 @@ func parseDocument(text string) (Element, error) {
 		case xml.Directive:
 			return Element{}, unexpected("the document has a document type")
 		case xml.CharData:
-			last.Text += string(part)
+			texts[len(texts)-1].Write(part)
 		case xml.StartElement:
 			if len(open) > depthMax {
 				return Element{}, unexpected("the document is too deep")
@@ -87,10 +89,13 @@ func parseDocument(text string) (Element, error) {
 				element.Attributes[nameOf(attribute.Name)] = attribute.Value
 			}
 			open = append(open, element)
+			texts = append(texts, &strings.Builder{})
 		case xml.EndElement:
 			if len(open) == 1 || last.Name != nameOf(part.Name) {
 				return Element{}, unexpected("an element of the document does not end")
 			}
+			last.Text = texts[len(texts)-1].String()
+			texts = texts[:len(texts)-1]
 			parent := &open[len(open)-2]
 			parent.Children = append(parent.Children, *last)
 			open = open[:len(open)-1]

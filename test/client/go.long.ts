@@ -6,7 +6,7 @@ import type { Client, Mailbox } from "../../client/index.ts"
 import { toolOf } from "../deploy/tools.ts"
 import { blocksOf, root } from "../docs/pages.ts"
 import { cleanUp, temporaryFolder } from "../e2e/process.ts"
-import { closeReceivers } from "../e2e/receivers.ts"
+import { closeReceivers, receiver } from "../e2e/receivers.ts"
 import { endPrograms, type Program, runProgram } from "../foreign/program.ts"
 import { adminToken } from "../http/harness.ts"
 import { startCutting } from "./cutting.ts"
@@ -120,6 +120,20 @@ it("watches each notification once, in order, over cut connections", async () =>
   expect([next.found, next.lost]).toEqual([numbers(10, 2), 0])
   const since = await watched(here.url, "go-cut", 12, { After: "2020-01-01T00:00:00Z" })
   expect(since.found).toEqual(numbers(12))
+})
+
+it("sends the token to the service alone, also where that redirects", async () => {
+  const received: Array<string | undefined> = []
+  const other = await receiver(({ headers }, response) => {
+    received.push(headers.authorization)
+    response.writeHead(404).end()
+  })
+  const redirecting = await receiver(({ headers, path }, response) => {
+    received.push(headers.authorization)
+    response.writeHead(307, { location: other + path }).end()
+  })
+  await watched(redirecting, "go-redirected", 1)
+  expect(received).toEqual([`Bearer ${adminToken}`, undefined])
 })
 
 it("removes what the loop has handled, and not what it has not", async () => {

@@ -162,8 +162,8 @@ describe("16: secrets", () => {
       + " yield* recordOperatorToken(service)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
       + " yield* removeHash(service, before)",
-      "http/resources/mailboxes/mailbox-collection.ts: secret: secret === null ? null"
-      + " : service.keyring.seal(place, secret)"
+      "http/resources/mailboxes/webhook-settings.ts: secret === null ? null"
+      + " : service.keyring.seal(signingSecretOf(mailbox.to), secret)"
     ])
     const text = readFileSync(join(root, "actors/secret-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")
