@@ -1,4 +1,4 @@
-/** A Prometheus with the project's alerts, which reads a real node under a small load. */
+/** A Prometheus with the project's alerts, which reads a real node under a load. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -7,7 +7,8 @@ import { asAdmin, notification, send } from "../e2e/client.ts"
 import { cleanUp, eventually, Running, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
-import { alerts, dashboard, prometheusFolder } from "./observability-files.ts"
+import { alerts, dashboard, prometheusFolder, selectorsOf } from "./observability-files.ts"
+import { boundedEnv, FullLoad, movedSeries, unmovedMetrics } from "./full-load.ts"
 import { replaced } from "./servers.ts"
 import { at, listAt, root, treeAt, yamlOf } from "./sources.ts"
 import { run, toolOf } from "./tools.ts"
@@ -16,6 +17,9 @@ import { run, toolOf } from "./tools.ts"
 const emptyWhenHealthy = ["Share of failed requests"]
 /** The range of rates: long enough for two scrapes on a busy machine. */
 const rateInterval = "2m"
+/** The series of the node. */
+const ofNode = "{__name__=~\"restante_.+\", __name__!~\".+_bucket\", job=\"restante\"}"
+const countedLabels = ["outcome", "status", "policy", "quota", "kind"]
 const dataWithinMs = 180_000
 
 afterAll(cleanUp)
@@ -88,6 +92,25 @@ describe("a Prometheus that reads a node", () => {
       .filter((value) => !Number.isNaN(value))
   }
 
+  /** The metrics of the node, and what was not 0 at some time: metrics, and series by a label. */
+  const seriesOfNode = async () => {
+    const answer = await answerOf("query", { query: `${ofNode}[10m]` })
+    const namesOf = (series: unknown) => {
+      const labels = treeAt(series, "metric")
+      const name = String(labels["__name__"])
+      const byLabel = countedLabels.filter((label) => labels[label] !== undefined)
+        .map((label) => `${name}{${label}="${labels[label]}"}`)
+      return [name.replace(/_(sum|count)$/, ""), ...byLabel]
+    }
+    const results = listAt(answer, "data", "result")
+    const isMoved = (series: unknown) =>
+      listAt(series, "values").some((sample) => Number(at(sample, 1)) > 0)
+    return {
+      all: new Set(results.flatMap((series) => namesOf(series).slice(0, 1))),
+      moved: new Set(results.filter(isMoved).flatMap(namesOf))
+    }
+  }
+
   const filled = (text: string): string =>
     text.replaceAll("$__rate_interval", rateInterval).replaceAll("$instance", ".*")
       .replaceAll("$job", "restante")
@@ -107,7 +130,7 @@ describe("a Prometheus that reads a node", () => {
   beforeAll(async () => {
     const [metrics = 0, web = 0] = await freePorts(2)
     port = web
-    service = await start({ env: { METRICS_LISTEN: `127.0.0.1:${metrics}` } })
+    service = await start({ env: { ...boundedEnv, METRICS_LISTEN: `127.0.0.1:${metrics}` } })
     const made = { method: "POST", headers: { ...asAdmin, slug: "load" } }
     expect((await send(service.url, "/mailboxes", made)).status).toBe(201)
     const folder = temporaryFolder()
@@ -170,6 +193,34 @@ describe("a Prometheus that reads a node", () => {
     const states = rules.map((rule) => ["name", "health", "state"].map((name) => at(rule, name)))
     expect(states.toSorted()).toEqual(names.map((name) => [name, "ok", "inactive"]))
     for (const { expr, name } of alerts()) expect([name, await valuesOf(expr)]).toEqual([name, []])
+  })
+
+  it("shows a value in each panel, and moves each metric, under a load of each kind", async () => {
+    // Relays, receipts and pages name the service as it names itself.
+    const load = new FullLoad(`http://localhost:${service.port}`)
+    await load.begin()
+    const targets = dashboard().panels.flatMap(({ targets, title }) =>
+      targets.filter(({ expr }) =>
+        selectorsOf(expr).some(({ name }) => unmovedMetrics[name] === undefined)
+      ).map(({ expr }) => ({ title, query: `max_over_time((${filled(expr)})[5m:1s]) > 0` }))
+    )
+    const panels = [...new Set(targets.map(({ title }) => title))]
+    expect(panels.length).toBeGreaterThan(20)
+    await expect.poll(async () => {
+      await load.turn()
+      const values = await Promise.all(targets.map(({ query }) => valuesOf(query)))
+      const shown = targets.filter((_, n) => values[n]?.length !== 0).map(({ title }) => title)
+      const { all, moved } = await seriesOfNode()
+      const expected = [...all, ...movedSeries]
+        .filter((series) => unmovedMetrics[series.replace(/\{.*/, "")] === undefined)
+      return {
+        panels: panels.filter((title) => !shown.includes(title)),
+        metrics: expected.filter((series) => !moved.has(series))
+      }
+    }, { timeout: dataWithinMs, interval: 1_000 }).toEqual({ panels: [], metrics: [] })
+    load.end()
+    const { all } = await seriesOfNode()
+    expect(Object.keys(unmovedMetrics).filter((name) => !all.has(name))).toEqual([])
   })
 
   it("notices that the node is gone", async () => {
