@@ -11,6 +11,7 @@ import { startFirefox } from "../security/browsers/firefox.ts"
 import type { BrowserTab, TestBrowser } from "../security/browsers/tab.ts"
 import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
+import { deliverPush, subscribingScript, subscriptionAt } from "./browser/chromium-push.ts"
 import { type PushService, startPushService } from "./browser/push-service.ts"
 import { asAdmin, expectStatus, openMailbox, putXml, send } from "./client.ts"
 import { adminToken, cleanUp, eventually, type Service, start, within } from "./process.ts"
@@ -70,10 +71,6 @@ interface Shown {
   readonly body: string
 }
 
-/** What a push subscription of this browser is, as JSON. */
-const subscriptionAt = (channel: string, { auth, p256dh }: Subscriber): string =>
-  JSON.stringify({ endpoint: pushService.at(channel), keys: { p256dh, auth } })
-
 describe("Chromium", () => {
   let browser: Browser
   let subscriber: Subscriber
@@ -86,15 +83,9 @@ describe("Chromium", () => {
   afterEach(() => tab?.close())
   afterAll(() => browser?.close())
 
-  /** Lets the browser subscribe at our push service, and keep with which options it was asked. */
-  const subscribing = (channel: string): string => `
-    const read = () => JSON.parse(localStorage.getItem("subscription"))
-    PushManager.prototype.getSubscription = async () => read()
-    PushManager.prototype.subscribe = async (options) => {
-      localStorage.setItem("options", JSON.stringify(options))
-      localStorage.setItem("subscription", JSON.stringify(${subscriptionAt(channel, subscriber)}))
-      return read()
-    }`
+  /** What the subscription of this browser at a channel is, as JSON. */
+  const subscription = (channel: string): string =>
+    subscriptionAt(pushService.at(channel), subscriber)
 
   /** A page of a mailbox, whose reader is signed in. */
   const openPage = async (mailbox: string, channel: string, isAllowed = true): Promise<Page> => {
@@ -102,7 +93,7 @@ describe("Chromium", () => {
     const { page } = tab
     const context = page.context()
     if (isAllowed) await context.grantPermissions(["notifications"], { origin: base })
-    await page.addInitScript(subscribing(channel))
+    await page.addInitScript(subscribingScript(pushService.at(channel), subscriber))
     await signIn(tab, base)
     await page.goto(`${base}${mailbox}`)
     return page
@@ -114,19 +105,7 @@ describe("Chromium", () => {
     return eventually(withinMs, "the service worker runs", () => page.context().serviceWorkers()[0])
   }
 
-  /** Delivers a push to the service worker, as the browser's own push service does. */
-  const deliver = async (page: Page, data: string): Promise<void> => {
-    const session = await page.context().newCDPSession(page)
-    const found = new Promise<string>((resolve) => {
-      session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: [first] }) => {
-        if (first !== undefined) resolve(first.registrationId)
-      })
-    })
-    await session.send("ServiceWorker.enable")
-    const registrationId = await within(withinMs, "the registration of the worker", found)
-    await session.send("ServiceWorker.deliverPushMessage", { origin: base, registrationId, data })
-    await session.detach()
-  }
+  const deliver = (page: Page, data: string): Promise<void> => deliverPush(page, base, data)
 
   /** A push of a notification with this number. */
   const pushOf = (mailbox: string, n: number, description: string, count?: string): string =>
@@ -165,7 +144,7 @@ describe("Chromium", () => {
       withinMs,
       "the worker registers again",
       worker.evaluate(`(async () => {
-        PushManager.prototype.subscribe = async () => (${subscriptionAt(next, subscriber)})
+        PushManager.prototype.subscribe = async () => (${subscription(next)})
         const event = new ExtendableEvent("pushsubscriptionchange")
         const renewed = new Promise((resolve) => { event.waitUntil = resolve })
         dispatchEvent(event)
@@ -218,6 +197,45 @@ describe("Chromium", () => {
     await deliver(page, JSON.stringify({ mailbox: `${base}${mailbox}`, deleted: "true" }))
     await shownOnce(worker, { title: "counted", body: "This mailbox has been removed." })
     expect(await clicked(worker)).toBe(`${base}/mailboxes`)
+  })
+
+  /** Records each badge of the icon: headless browsers have no icon. */
+  const recordBadges = `
+    globalThis.badges = []
+    navigator.setAppBadge = async (count) => void badges.push(count)`
+
+  /** The badge that was set last, once it is this one. */
+  const badgeIs = (place: Pick<Page, "evaluate">, count: number) =>
+    eventually(
+      withinMs,
+      `a badge of ${count}`,
+      async () => await place.evaluate("badges.at(-1)") === count ? true : undefined
+    )
+
+  it("sets the badge of the icon to what has come, and clears it", async () => {
+    const [mailbox, other] = [await open("badged"), await open("badged-too")]
+    const page = await openPage(mailbox, "badged")
+    await page.addInitScript(recordBadges)
+    const worker = await begin(page)
+    await worker.evaluate(recordBadges)
+    await page.goto(`${base}/problems`)
+    await deliver(page, pushOf(mailbox, 1, "first"))
+    await badgeIs(worker, 1)
+    await deliver(page, pushOf(mailbox, 4, "fourth", "3"))
+    await badgeIs(worker, 4)
+    await deliver(page, pushOf(other, 1, "elsewhere"))
+    await badgeIs(worker, 5)
+    // The page of one mailbox leaves what has come to the other.
+    await page.goto(`${base}${mailbox}`)
+    await badgeIs(page, 1)
+    await page.goto(`${base}${other}`)
+    await badgeIs(page, 0)
+    await page.goto(`${base}/problems`)
+    await deliver(page, pushOf(other, 2, "again"))
+    await badgeIs(worker, 1)
+    await clicked(worker)
+    await badgeIs(worker, 0)
+    expect(await worker.evaluate("badges")).toEqual([1, 4, 5, 1, 0])
   })
 
   it("shows markup as text, and opens this service only", async () => {
@@ -297,8 +315,8 @@ describe("Chromium", () => {
     expect(await registrations(first)).toMatchObject([{ callback, status: "paused" }])
     expect(await registrations(second)).toMatchObject([{ callback, status: "active" }])
     // The page was opened before: the button ends what is there now.
-    const subscription = JSON.stringify(subscriptionAt("five", subscriber))
-    await page.evaluate(`localStorage.setItem("subscription", ${subscription})`)
+    const stored = JSON.stringify(subscription("five"))
+    await page.evaluate(`localStorage.setItem("subscription", ${stored})`)
     await page.getByRole("button", { name: "Stop notifications" }).click()
     await page.getByText("This browser no longer shows what arrives here.").waitFor()
     expect(await registrations(second)).toEqual([])
@@ -311,7 +329,7 @@ describe("Chromium", () => {
     const mailbox = await open("everywhere-2")
     await page.goto(`${base}${mailbox}`)
     await page.evaluate(`PushManager.prototype.subscribe = async () =>
-      (${subscriptionAt("eleven", subscriber)})`)
+      (${subscription("eleven")})`)
     await begin(page)
     for (const each of [other, mailbox]) {
       const callbacks = (await registrations(each)).map(({ callback }) => callback)

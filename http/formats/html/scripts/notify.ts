@@ -1,4 +1,5 @@
 /** The script of a mailbox's page that registers the browser. Without it a browser gets no push. */
+import { appBadge } from "./app-badge.ts"
 import { browserRegistration } from "./browser-registration.ts"
 import { serviceWorkerPath } from "./service-worker.ts"
 
@@ -82,8 +83,7 @@ const shownNotifications = `
     for (const shown of await found?.getNotifications() ?? []) {
       if (shown.data?.collection === collection) shown.close()
     }
-    const left = await found?.getNotifications() ?? []
-    if (left.length === 0) await navigator.clearAppBadge?.()
+    if (found !== undefined) await showBadge(found)
   }
   const closeQuietly = () => void closeShown().catch(() => {})
 `
@@ -100,7 +100,7 @@ export const notifyScript = `"use strict"
   const isAble = "serviceWorker" in navigator && "PushManager" in window && "Notification" in window
   const collection = place?.dataset.registrations
   let isOn = false
-${browserRegistration}${texts}${registration}${shownNotifications}
+${browserRegistration}${appBadge}${texts}${registration}${shownNotifications}
   const button = document.createElement("button")
   button.type = "button"
   button.className = "small"

@@ -1,4 +1,5 @@
 /** The service worker, which a browser runs for each push, also when no page is open. */
+import { appBadge } from "./app-badge.ts"
 import { browserRegistration } from "./browser-registration.ts"
 
 export const serviceWorkerPath = "/service-worker.js"
@@ -47,7 +48,7 @@ const showing = `
       },
       ...Number.isNaN(received) ? {} : { timestamp: received }
     })
-    await navigator.setAppBadge?.().catch(() => {})
+    await showBadge(registration)
     const windows = await clients.matchAll({ type: "window", includeUncontrolled: true })
     // A page that is seen closes what is shown of its mailbox.
     for (const each of windows) each.postMessage("shown")
@@ -65,8 +66,7 @@ const showing = `
 const opening = `
   const openPage = async (notification) => {
     notification.close()
-    const left = await registration.getNotifications()
-    if (left.length === 0) await navigator.clearAppBadge?.().catch(() => {})
+    await showBadge(registration)
     // A path alone could begin with two slashes, and name another host.
     const url = location.origin + notification.data.page
     const windows = await clients.matchAll({ type: "window", includeUncontrolled: true })
@@ -112,7 +112,7 @@ const renewal = `
  */
 export const serviceWorker = `"use strict"
 {
-${browserRegistration}${showing}${opening}${renewal}
+${browserRegistration}${appBadge}${showing}${opening}${renewal}
   // One after the other: each reads what the one before has shown.
   let last = Promise.resolve()
   const inTurn = (event, act) => {
