@@ -343,3 +343,27 @@ describe("content of notifications", () => {
     expect([answered.status, answered.text]).toEqual([201, expect.stringContaining("/quest")])
   })
 })
+
+describe("the pages of a mailbox", () => {
+  it("name a file and a picture at the origin of content, and load neither", async () => {
+    const { href } = await service.open("named-files")
+    for (const type of ["application/pdf", "image/png"]) {
+      const item = `<item><description>A</description><content type="${type}">abcd</content></item>`
+      const deposited = await service.send("POST", href, {
+        body: `<notification>${item}</notification>`,
+        type: "text/xml+rss"
+      })
+      const at = deposited.header("location")
+      const page = await service.send("GET", at, { basic: owner, accept: "text/html" })
+      const shown = page.text.replaceAll(/\s+/g, " ")
+      expect(shown).toContain(`<b>A file</b> <span class="quiet">${type}, 4 B</span>`)
+      expect(shown).toMatch(
+        new RegExp(`<a href="${contentBaseUrl}/content/[\\w-]{22}">Download</a>`)
+      )
+      expect(shown).not.toContain("<img")
+      expect(page.header("content-security-policy")).toContain("img-src 'self';")
+      const list = await service.send("GET", href, { basic: owner, accept: "text/html" })
+      expect(list.text).toContain(`${type}, 4 B`)
+    }
+  })
+})

@@ -259,6 +259,20 @@ test("a page shows nothing of a message with a password, or that was not inlined
   expect(previews(text)).toEqual([])
 })
 
+test("a row marks a file that came in its notification, by type and size", async () => {
+  const { href } = await service.open("attached")
+  for (const type of ["application/pdf; x=y", "image/png", "application/json"]) {
+    const item = `<item><description>${type}</description><content type="${type}">%PDF</content>`
+    const body = `<notification>${item}</item></notification>`
+    const deposited = await service.send("POST", href, { body, type: "text/xml+rss" })
+    expect(deposited.status).toBe(202)
+  }
+  const rows = (await page(href)).split("<li data-href").slice(1)
+  const marks = rows.map((row) => / · <svg class="icon"[^]*?<\/svg>([^<]*)</.exec(row)?.[1]?.trim())
+  // A page shows JSON as text.
+  expect(marks).toEqual([undefined, "image/png, 4 B", "application/pdf, 4 B"])
+})
+
 test("only the newest page shows previews, of its first rows", async () => {
   const { href } = await service.open("many-previews")
   for (let at = 1; at <= previewRowsMax + 2; at += 1) {

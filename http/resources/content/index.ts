@@ -6,4 +6,5 @@ export { contentNames, type InlinePublication, publishInline,
   typeOrUnnamed } from "./publication.ts"
 export { chargeNetwork, chargePrepaid } from "./quota.ts"
 export { receiptElement } from "./receipts.ts"
-export { readBeginning, readShownMessage, type ShownMessage } from "./shown-message.ts"
+export { readBeginning, readShownMessage, type ShownFile,
+  type ShownMessage } from "./shown-message.ts"

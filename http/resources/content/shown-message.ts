@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
+import type { ContentMessage, ContentReply, ContentView } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
 import { mediaTypeOf } from "../../formats/index.ts"
@@ -13,18 +13,20 @@ import { previewReadBytesMax, previewsKeptMax, shownMessageBytesMax, shownMessag
 import { askOrRefusal, expectReply, type Service } from "../../pipeline/index.ts"
 import { linkedContent } from "./content-links.ts"
 
+/** What a page can only name: what is no text or picture, and what is too large. */
+export interface ShownFile {
+  readonly _tag: "File"
+  readonly name: string | undefined
+  readonly type: string
+  readonly lengthBytes: number
+}
+
 /** A message that a page shows. */
 export type ShownMessage =
   | { readonly _tag: "Text"; readonly text: string }
   /** `path` is below the origin of the page. */
   | { readonly _tag: "Picture"; readonly path: string }
-  /** What a page can only name: any other type, and what is too large. */
-  | {
-    readonly _tag: "File"
-    readonly name: string | undefined
-    readonly type: string
-    readonly lengthBytes: number
-  }
+  | ShownFile
 
 const textTypes = /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)\b)/i
 
@@ -42,13 +44,19 @@ const textOf = async (source: AsyncIterable<Uint8Array>, isCut = false): Promise
 const fileNameIn = (disposition = ""): string | undefined =>
   /;\s*filename="([^"\\]+)"/i.exec(disposition)?.[1]
 
+const fileOf = (body: ContentView["body"]): ShownFile => {
+  const { disposition, lengthBytes, type } = body
+  return { _tag: "File", name: fileNameIn(disposition), type, lengthBytes }
+}
+
 const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
   const message: ContentMessage = { _tag: "Describe", access: {} }
   const to = address(contentKind, contentId)
   const reply = yield* askOrRefusal<ContentReply>(service, to, message)
   if (isRefusal(reply)) return undefined
-  const { blobId, disposition, lengthBytes, type } = expectReply(reply, "Described").view.body
-  const file = { _tag: "File", name: fileNameIn(disposition), type, lengthBytes } as const
+  const { body } = expectReply(reply, "Described").view
+  const { blobId, lengthBytes, type } = body
+  const file = fileOf(body)
   if (pictureTypes.test(type)) {
     // The policy of pages allows pictures of their own origin only.
     return service.settings.contentBaseUrl === undefined && lengthBytes <= shownPictureBytesMax
@@ -90,8 +98,8 @@ const beginningsOf = (service: Service): LRUCache<string, string> => {
 }
 
 /**
- * How the plain text begins that came inlined, and to which this notification links; undefined for
- * any other message, and for one with a password. The content is asked each time, since it may be
+ * How the plain text begins that came inlined, and to which this notification links, or the file
+ * that came so; undefined for any other message, and for one with a password. The content is asked each time, since it may be
  * removed. Its blob is read once.
  */
 export const readBeginning = Effect.fnUntraced(function*(
@@ -103,8 +111,11 @@ export const readBeginning = Effect.fnUntraced(function*(
   const to = address(contentKind, contentId)
   const reply = yield* askOrRefusal<ContentReply>(service, to, message)
   if (isRefusal(reply)) return undefined
-  const { blobId, lengthBytes, type } = expectReply(reply, "Described").view.body
-  if (mediaTypeOf(type) !== "text/plain" || lengthBytes === 0) return undefined
+  const { body } = expectReply(reply, "Described").view
+  const { blobId, lengthBytes, type } = body
+  if (lengthBytes === 0) return undefined
+  if (!textTypes.test(type)) return fileOf(body)
+  if (mediaTypeOf(type) !== "text/plain") return undefined
   const known = beginningsOf(service)
   const kept = known.get(blobId)
   if (kept !== undefined) return kept

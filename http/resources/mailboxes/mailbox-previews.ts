@@ -1,4 +1,4 @@
-/** How the messages of the newest notifications begin, for the page of their mailbox. */
+/** How the messages of the newest notifications begin, or their files, for their mailbox's page. */
 import { Effect } from "effect"
 import { askedAtOnceMax, previewCharsMax, previewRowsMax, shownMessageMs } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
@@ -6,7 +6,8 @@ import { linkedContent, readBeginning } from "../content/index.ts"
 import { titleOf } from "./deposit/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
 import { type ListingPage, type ListingQuery, type MailboxEntry } from "./listing/index.ts"
-import { type NotificationSummary, type Previews, summaryOf } from "./mailbox-views.ts"
+import { type NotificationSummary, type Preview, type Previews,
+  summaryOf } from "./mailbox-views.ts"
 
 /** What follows the description where the text begins with it, as that of a plain deposit does. */
 const afterDescription = (text: string, description: string): string => {
@@ -54,14 +55,14 @@ export const readPreviews = Effect.fnUntraced(function*(
     return contentId === undefined ? [] : [{ entry, contentId, about: summary.description }]
   })
   if (candidates.length === 0) return undefined
-  const previews = new Map<number, string>()
+  const previews = new Map<number, Preview>()
   yield* Effect.forEach(
     candidates,
     ({ about, contentId, entry: { idRandom, n } }) =>
       readBeginning(service, contentId, { mailbox: mailbox.name, idRandom }).pipe(
-        Effect.map((text) => {
-          const preview = text === undefined ? "" : previewOf(text, about)
-          if (preview !== "") previews.set(n, preview)
+        Effect.map((begun) => {
+          const preview = typeof begun === "string" ? previewOf(begun, about) : begun
+          if (preview !== undefined && preview !== "") previews.set(n, preview)
         }),
         Effect.ignore
       ),

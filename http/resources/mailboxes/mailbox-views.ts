@@ -11,7 +11,7 @@ import { childText, element, escapeAttribute, parseFragment, writeElement,
 import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
   webhookSecretCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
-import type { ShownMessage } from "../content/index.ts"
+import type { ShownFile, ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
 import { afterOpening, depositLinks, discardedNotice, entryXml, filterText, itemIn,
@@ -81,12 +81,15 @@ export interface NotificationSummary {
   readonly replaces: string | undefined
   /** When the sender withdrew what this replaces, as the service has written it. */
   readonly withdrawn: string | undefined
-  /** How the message begins, after the description; on the page of the mailbox. */
-  readonly preview?: string | undefined
+  /** On the page of the mailbox. */
+  readonly preview?: Preview | undefined
 }
 
-/** How the messages of a page's notifications begin, by the numbers of the notifications. */
-export type Previews = ReadonlyMap<number, string>
+/** How a message begins, after the description, or the file that it is. */
+export type Preview = string | ShownFile
+
+/** The previews of a page's notifications, by the numbers of the notifications. */
+export type Previews = ReadonlyMap<number, Preview>
 
 const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   `${mailbox.here}/notifications/${entry.id}`
@@ -172,6 +175,9 @@ const marksOf = (
   }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
 }
 
+const fileFacts = ({ lengthBytes, type }: ShownFile): string =>
+  `${mediaTypeOf(type)}, ${sizeText(lengthBytes)}`
+
 /**
  * One notification of a list, with `more` after its fields and `after` beside them. With
  * `filterHref` its tags and its priority lead to the others that have them.
@@ -187,11 +193,15 @@ export const entryItem = (
     link(href, titleOf(summary))
   }</p>
 ${
-    preview === undefined ? nothing : html`<p class="preview" dir="auto">${preview}</p>
+    typeof preview === "string"
+      ? html`<p class="preview" dir="auto">${preview}</p>
 `
+      : nothing
   }<p class="quiet">${timeAgo(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
-  }${marksOf(summary, filterHref)}${messageLink(summary)}${
+  }${typeof preview === "object" ? html` · ${icon("content")}${fileFacts(preview)}` : nothing}${
+    marksOf(summary, filterHref)
+  }${messageLink(summary)}${
     password === undefined ? nothing : html` · password ${copyField("password", password)}`
   }</p>${after}</li>
 `
@@ -460,7 +470,7 @@ alt="The message, a picture"></p>
 `
     case "File":
       return html`<p><b>${message.name ?? "A file"}</b>
-<span class="quiet">${mediaTypeOf(message.type)}, ${sizeText(message.lengthBytes)}</span></p>
+<span class="quiet">${fileFacts(message)}</span></p>
 `
     case undefined:
       return nothing
