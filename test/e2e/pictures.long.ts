@@ -1,6 +1,7 @@
 /**
- * The pictures of pages and of a terminal in the documentation. They are made into `test-results/pictures`; with
- * `PICTURES=1` also into `docs/pictures`, when the pages or the commands have changed.
+ * The pictures of pages and of a terminal in the documentation. They are made into
+ * `test-results/pictures`; with `PICTURES=1` also into `docs/pictures`, when the pages or the
+ * commands have changed.
  */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** The badge on the icon of the installed pages (Badging API), which page and service worker set. */
+/** The badge of the installed pages (Badging API), which page and service worker set. */
 
 /**
  * `showBadge`: how many notifications have come to the mailboxes whose pages were not seen since.
