@@ -205,7 +205,6 @@ const notRun: Readonly<Record<string, number>> = {
   "docs/how-to/alone.md": 5,
   "docs/how-to/observe.md": 1,
   "docs/how-to/proxy.md": 1,
-  "docs/how-to/recipes.md": 1,
   "docs/how-to/secrets.md": 1,
   "docs/how-to/upgrade.md": 1,
   "docs/identity.md": 1,
