@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { stringify } from "yaml"
 import { asAdmin, notification, send } from "../e2e/client.ts"
+import { blocksOf } from "../docs/pages.ts"
 import { cleanUp, eventually, Running, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
@@ -44,6 +45,14 @@ describe("promtool", () => {
     expect([code, output]).toEqual([0, expect.stringContaining(`${alerts().length} rules found`)])
     const example = run(promtool, ["check", "config", fileIn("prometheus.yaml")])
     expect([example.code, example.output]).toEqual([0, expect.stringContaining("is valid")])
+  })
+
+  it("accepts both files by the commands of docs/how-to/observe.md", () => {
+    const typed = blocksOf("docs/how-to/observe.md")
+      .filter(({ mark }) => mark?.kind === "run by").map(({ text }) => text).join("")
+    expect(typed).toContain("promtool test rules")
+    const { code, output } = run("sh", ["-ec", `cd '${root}'\n${typed}`])
+    expect([code, output]).toEqual([0, expect.stringMatching(/is valid[^]*SUCCESS/)])
   })
 
   it("finds that each alert fires when it should, and not for healthy nodes", () => {

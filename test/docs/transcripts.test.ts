@@ -203,7 +203,6 @@ const notRun: Readonly<Record<string, number>> = {
   "README.md": 1,
   "docs/cluster.md": 2,
   "docs/how-to/alone.md": 5,
-  "docs/how-to/observe.md": 1,
   "docs/how-to/proxy.md": 1,
   "docs/how-to/secrets.md": 1,
   "docs/how-to/upgrade.md": 1,
