@@ -141,7 +141,7 @@ export const attemptsKeptMax = 50
 export const attemptsKeptCharsMax = 64 * 1024
 
 /** Characters of the answer to a successful attempt, which needs less explanation. */
-export const successTextCharsMax = 256
+export const successTextCharsMax = 1024
 
 /** Characters of one attempt in the log; without the text of the answer it has fewer. */
 export const attemptCharsMax = 16 * 1024
@@ -464,8 +464,8 @@ export const bytesPerKeptAttempt = 64
 export const describedRecipientsMax = 100
 
 /**
- * Failed attempts of one outgoing notification whose exchange its log keeps, those of one recipient
- * (more than a run of the default schedule), and characters of all of them.
+ * Attempts of one outgoing notification whose exchange its log keeps, those of one recipient (more
+ * than a run of the default schedule), and characters of all of them.
  */
 export const relayAttemptsKeptMax = 256
 

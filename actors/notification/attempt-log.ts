@@ -1,19 +1,19 @@
 /**
- * The last failed attempts of an outgoing notification, with what was exchanged. Each is an item of
- * its log, appended by the decision on its result; the state has their numbers. A success appends
- * none: the recipient has its time, its duration and its code, so that a relay that succeeds at
- * once costs no more than these. The removal of the notification removes all. Pure.
+ * The last attempts of an outgoing notification, with what was exchanged. Each is an item of its
+ * log, appended by the decision on its result; the state has their numbers. Failures need more
+ * explanation than successes: a success is kept only where there is room, with less of its answer,
+ * and makes room for a failure. The removal of the notification removes all. Pure.
  */
 import { Schema } from "effect"
 import type { DecisionContext, Variant } from "../../runtime/index.ts"
-import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts,
-  nextAttempt } from "../attempts/index.ts"
-import { problemCharsMax, recipientAttemptsKeptMax, relayAttemptsKeptCharsMax,
-  relayAttemptsKeptMax } from "../limits.ts"
-import type { DeliveryFailure } from "../outbound/index.ts"
+import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts, nextAttempt,
+  withText } from "../attempts/index.ts"
+import { problemCharsMax, recipientAttemptsKeptMax, relayAttemptsKeptCharsMax, relayAttemptsKeptMax,
+  successTextCharsMax } from "../limits.ts"
+import type { DeliveryFailure, ExchangeRecord } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
-import type { AttemptLog, NotificationMessage, NotificationState,
-  RecipientState } from "./protocol.ts"
+import type { Queued } from "./attempts.ts"
+import type { AttemptLog, NotificationMessage, RecipientState } from "./protocol.ts"
 
 /** The format of the cluster with which attempts are kept: older nodes cannot read these items. */
 export const relayAttemptsFormat = 3
@@ -33,7 +33,7 @@ export type RelayAttemptFollowUp =
   /** None: the retry schedule has ended. */
   | "given-up"
 
-/** A failed attempt: `follows` is a {@link RelayAttemptFollowUp}. */
+/** An attempt: `follows` is a {@link RelayAttemptFollowUp}. */
 const RelayAttempt = Schema.Struct({
   /** The index of the recipient, and the number of the attempt there, from 1. */
   recipient: Count,
@@ -52,14 +52,14 @@ type Attempted = Variant<NotificationMessage, "Attempted">
 
 /** The numbers of the log items that are attempts. */
 export const attemptItems = (
-  { attemptLog = [] }: Variant<NotificationState, "Queued">
+  { attemptLog = [] }: Queued
 ): ReadonlyArray<number> => attemptLog.map(([n]) => n)
 
 /** An attempt to append, what the log then has, and the items to remove for that. */
 interface KeptAttempt {
   readonly item: string
   readonly attemptLog: AttemptLog
-  readonly dropped: ReadonlyArray<number>
+  readonly dropped: AttemptLog
 }
 
 /** What follows a failure that has led to this state of its recipient. */
@@ -75,37 +75,68 @@ const followUpOf = (
   return tries === 0 ? { follows: "follow-up", nextAtMs } : nextAttempt(failure, nextAtMs, nowMs)
 }
 
-/** The log with the attempt at number `n`: the oldest ones make room, of the recipient first. */
-const withAttempt = (
-  log: AttemptLog,
-  [n, recipient, chars]: AttemptLog[number]
-): Pick<KeptAttempt, "attemptLog" | "dropped"> => {
-  const all: AttemptLog = [...log, [n, recipient, chars]]
-  const own = all.filter(([, at]) => at === recipient)
-  const [outdated] = own.length > recipientAttemptsKeptMax ? own : []
-  const rest = all.filter((one) => one !== outdated)
-  const excess = excessAttempts(rest.map(([, , length]) => length), {
-    countMax: relayAttemptsKeptMax,
-    charsMax: relayAttemptsKeptCharsMax
-  })
-  const dropped = [...outdated === undefined ? [] : [outdated], ...rest.slice(0, excess)]
-  return { attemptLog: rest.slice(excess), dropped: dropped.map(([item]) => item) }
+/** An attempt as the state lists it. */
+type ListedAttempt = AttemptLog[number]
+
+/** The attempts in the order in which they make room: successes before failures, old before new. */
+const dispensableFirst = (
+  attempts: AttemptLog,
+  recipients: ReadonlyArray<RecipientState>
+): AttemptLog => {
+  const last = new Map(attempts.map((one) => [one[1], one]))
+  // A success is the last attempt, unless a follow-up or a replay came since.
+  const isSuccess = (one: ListedAttempt): boolean =>
+    recipients[one[1]]?.status === "success" && last.get(one[1]) === one
+  return [...attempts.filter(isSuccess), ...attempts.filter((one) => !isSuccess(one))]
 }
 
 /**
- * The attempt to keep, as the next log item, when its result has led to the state `after` of its
- * recipient. Undefined for a success, for a deferral, since that was no attempt, and while older
- * nodes may load the notification.
+ * The log with another attempt. The oldest ones make room: of the recipient first, then those of
+ * all, with successes first.
  */
-export const keptAttempt = (
-  { attemptLog = [] }: Variant<NotificationState, "Queued">,
-  { attempt, exchange, isLocal, outcome, recipient }: Attempted,
+const withAttempt = (
+  { attemptLog = [], recipients }: Queued,
+  added: ListedAttempt
+): Pick<KeptAttempt, "attemptLog" | "dropped"> => {
+  const all = [...attemptLog, added]
+  const own = all.filter(([, at]) => at === added[1])
+  const [outdated] = own.length > recipientAttemptsKeptMax ? own : []
+  const rest = all.filter((one) => one !== outdated)
+  const isFree = rest.length <= relayAttemptsKeptMax &&
+    rest.reduce((sum, [, , chars]) => sum + chars, 0) <= relayAttemptsKeptCharsMax
+  const order = isFree ? rest : dispensableFirst(rest, recipients)
+  const excess = excessAttempts(order.map(([, , chars]) => chars), {
+    countMax: relayAttemptsKeptMax,
+    charsMax: relayAttemptsKeptCharsMax
+  })
+  const dropped = new Set(order.slice(0, excess))
+  if (outdated !== undefined) dropped.add(outdated)
+  return {
+    attemptLog: all.filter((one) => !dropped.has(one)),
+    dropped: [...dropped]
+  }
+}
+
+/** A success whose request and answer are known; a local delivery has neither. */
+const isKeptSuccess = ({ exchange, isLocal }: Attempted): boolean =>
+  isLocal !== true && exchange !== undefined && exchange.requestHeaders.length > 0
+
+/** What is kept of the attempt; undefined if it was none. */
+const attemptOf = (
+  { attempt, isLocal, outcome, recipient }: Attempted,
+  exchange: ExchangeRecord,
   after: RecipientState,
-  { format, head, nowMs }: DecisionContext
-): KeptAttempt | undefined => {
-  if (exchange === undefined || format < relayAttemptsFormat) return undefined
-  if (outcome._tag === "Delivered" || outcome._tag === "Deferred") return undefined
-  const kept: RelayAttempt = {
+  nowMs: number
+): RelayAttempt | undefined => {
+  if (outcome._tag === "Deferred") return undefined
+  if (outcome._tag === "Delivered") {
+    const { nextAtMs } = after
+    const text = withText(exchange, successTextCharsMax)
+    return nextAtMs === undefined
+      ? { recipient, attempt, exchange: text, follows: "done" }
+      : { recipient, attempt, exchange: text, follows: "follow-up", nextAtMs }
+  }
+  return {
     recipient,
     attempt,
     ...isLocal === true ? { isLocal } : {},
@@ -113,6 +144,27 @@ export const keptAttempt = (
     problem: outcome.problem.slice(0, problemCharsMax),
     ...followUpOf(outcome, after, nowMs)
   }
-  const item = encodeAttempt(kept)
-  return { item, ...withAttempt(attemptLog, [head + 1, recipient, item.length]) }
+}
+
+/**
+ * The attempt to keep, as the next log item, when its result has led to the state `after` of its
+ * recipient. Undefined for a success without a request or without room, for a deferral, since that
+ * was no attempt, and while older nodes may load the notification.
+ */
+export const keptAttempt = (
+  state: Queued,
+  message: Attempted,
+  after: RecipientState,
+  { format, head, nowMs }: DecisionContext
+): KeptAttempt | undefined => {
+  const { exchange, outcome, recipient } = message
+  if (exchange === undefined || format < relayAttemptsFormat) return undefined
+  const isSuccess = outcome._tag === "Delivered"
+  if (isSuccess && !isKeptSuccess(message)) return undefined
+  const attempt = attemptOf(message, exchange, after, nowMs)
+  if (attempt === undefined) return undefined
+  const item = encodeAttempt(attempt)
+  const kept = { item, ...withAttempt(state, [head + 1, recipient, item.length]) }
+  // Where others would have to make room for it, the state of its recipient is enough.
+  return isSuccess && kept.dropped.some(([, at]) => at !== recipient) ? undefined : kept
 }

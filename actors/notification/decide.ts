@@ -349,7 +349,7 @@ const attempted =
     const change = { attempt: kept?.item, isReported, isLast }
     const decision = withResult(next, at, change, retentionMs, context)
     const { dropped = [] } = kept ?? {}
-    return dropped.length === 0 ? decision : decision.removeItems(...dropped)
+    return dropped.length === 0 ? decision : decision.removeItems(...dropped.map(([n]) => n))
   }
 
 /** Stores the result of the attempt at a recipient. */

@@ -1,7 +1,7 @@
 /**
  * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
  * to A8). Item 1 of its log is the document that recipients get. The items after it are the
- * documents of follow-ups, failed attempts, and, if there are many recipients, their states: the
+ * documents of follow-ups, attempts, and, if there are many recipients, their states: the
  * last such item of a recipient is its current state.
  */
 import { Schema } from "effect"
@@ -72,8 +72,8 @@ const RunningAttempt = Schema.Struct({
 export type RunningAttempt = typeof RunningAttempt.Type
 
 /**
- * The failed attempts that the log keeps, the oldest first: of each the number of its item, the
- * index of its recipient, and its characters.
+ * The attempts that the log keeps, the oldest first: of each the number of its item, the index of
+ * its recipient, and its characters.
  */
 const AttemptLog = Schema.Array(Schema.Tuple([Count, Count, Count]))
 
@@ -195,7 +195,7 @@ export const NotificationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     /** The edition of the attempt; left out for 0. */
     edition: Schema.optionalKey(Count),
-    /** What was exchanged: of a success, and of a local delivery, only when and how long. */
+    /** What was exchanged: of a local delivery only when and how long. */
     exchange: Schema.optionalKey(ExchangeRecord),
     /** It was a local delivery. */
     isLocal: Schema.optionalKey(Schema.Boolean),
@@ -262,7 +262,7 @@ export interface NotificationView {
   readonly held?: Readonly<Record<number, number>>
   /** What followed the notification, the newest last; left out if nothing has. */
   readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>
-  /** The log items that are failed attempts, the oldest first; only if they were asked for. */
+  /** The log items that are attempts, the oldest first; only if they were asked for. */
   readonly attemptItems?: ReadonlyArray<number>
 }
 

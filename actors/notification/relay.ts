@@ -323,7 +323,6 @@ class RelayAttempt {
     return {
       // Who may see an answer of a private address is decided when it is read.
       answersOf: "allowed",
-      isBriefOnSuccess: true,
       record: (exchange) => {
         // Attempts are not encrypted, and admins see them who do not see what was sent.
         this.exchange = this.password === undefined

@@ -63,10 +63,10 @@ export interface ExchangeRequest {
   /** Asked for the memory of a body that is kept; by default there is room. */
   readonly memory?: BodyMemory | undefined
   /**
-   * Whether the first bytes of the body of a response with this code are sampled. Asked while the
-   * connection is open on which the head has come; by default they are not.
+   * Whether the first bytes of the body are sampled. Asked while the connection is open on which
+   * the head has come; by default they are not.
    */
-  readonly samples?: ((code: number) => boolean) | undefined
+  readonly samples?: (() => boolean) | undefined
 }
 
 /** The peer has responded: its head is complete. */
@@ -212,7 +212,7 @@ class Handler implements Dispatcher.DispatchHandler {
     if (code < 200 || this.settled) return
     const keeps = isOk(code) && this.request.keep !== "nothing"
     this.head = { code, headers, keeps }
-    if (this.request.samples?.(code) === true) {
+    if (this.request.samples?.() === true) {
       this.sample = new Body({ bytesMax: answerSampleBytesMax })
     }
     if (!keeps) this.drain()

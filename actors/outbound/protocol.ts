@@ -119,8 +119,6 @@ export interface ExchangeObserver {
    * `allowed` this holds for every other origin than that of the first hop.
    */
   readonly answersOf: Reach
-  /** A hop with a 2xx has only its times and its code, which costs less. */
-  readonly isBriefOnSuccess?: boolean
   /** Called after each hop that has loaded its content; the last call is that of the last hop. */
   readonly record: (record: ExchangeRecord) => void
 }

@@ -11,14 +11,14 @@ import type { Connector } from "./connector.ts"
 import type { Destination, DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
 import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type ExchangeResponse,
-  type ExchangeResult, type Headers, isIdentity, isOk } from "./exchange.ts"
+  type ExchangeResult, type Headers, isIdentity } from "./exchange.ts"
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, ExchangeObserver,
   ExchangeRecord, FetchOutcome, HeadOutcome, OutboundContent, OutboundGet, OutboundHead,
   OutboundPost, RequestBounds, RequestCause, TextContent } from "./protocol.ts"
-import { acceptPostOf, afterHop, briefRecordOf, exchangeRecordOf, type HopFacts, outcomeOf,
-  redirectOf, valueOf } from "./response.ts"
+import { acceptPostOf, afterHop, exchangeRecordOf, outcomeOf, redirectOf,
+  valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
 export interface OutboundResources {
@@ -230,8 +230,7 @@ const loadAndExchange = Effect.fnUntraced(function*(
   if (span !== undefined) headers["traceparent"] = span.traceparent
   let isPublic = false
   // A redirect may lead to a private address that nobody has chosen as the target.
-  const samples = observer && ((code: number) => {
-    if (observer.isBriefOnSuccess === true && isOk(code)) return false
+  const samples = observer && (() => {
     isPublic = connector.isPublic(origin)
     return isPublic || (isSameOrigin && observer.answersOf === "allowed")
   })
@@ -244,20 +243,9 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const durationMs = performance.now() - sentMs
   time.sendMs -= durationMs
   if (span !== undefined) endHop(span, method, url, result)
-  observer?.record(hopRecord(observer, headers, result, { beganAtMs, durationMs, isPublic }))
+  observer?.record(exchangeRecordOf(headers, result, { beganAtMs, durationMs, isPublic }))
   return result
 })
-
-/** What the observer gets of a hop. */
-const hopRecord = (
-  { isBriefOnSuccess }: ExchangeObserver,
-  headers: Readonly<Record<string, string>>,
-  result: ExchangeResult,
-  hop: HopFacts
-): ExchangeRecord =>
-  isBriefOnSuccess === true && result._tag === "Response" && isOk(result.code)
-    ? briefRecordOf(result, hop)
-    : exchangeRecordOf(headers, result, hop)
 
 const errorStatusMin = 400
 

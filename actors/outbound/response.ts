@@ -114,7 +114,7 @@ const answerOf = (
 }
 
 /** When a hop began and ended, and where. */
-export interface HopFacts {
+interface HopFacts {
   readonly beganAtMs: number
   readonly durationMs: number
   readonly isPublic: boolean
@@ -136,17 +136,6 @@ export const exchangeRecordOf = (
   const answer = sample === undefined ? {} : { answer: answerOf(headers, sample, isPublic) }
   return { ...record, code, ...answer }
 }
-
-/** The same of a success, without what was exchanged. */
-export const briefRecordOf = (
-  { code }: Pick<ExchangeResponse, "code">,
-  { beganAtMs, durationMs }: HopFacts
-): ExchangeRecord => ({
-  beganAtMs,
-  durationMs: Math.round(durationMs),
-  requestHeaders: [],
-  code
-})
 
 const isRedirect = (code = 0): boolean => code >= 300 && code < 400
 

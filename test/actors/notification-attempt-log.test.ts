@@ -1,8 +1,8 @@
-/** The failed attempts that an outgoing notification keeps for its sender. */
+/** The attempts that an outgoing notification keeps for its sender. */
 import { describe, expect, it } from "vitest"
 import { answerSampleBytesMax, attemptCharsMax, cleanedItemsMax, outdatedItemsMin, problemCharsMax,
   recipientAttemptsKeptMax, recipientsInlineMax, relayAttemptsKeptCharsMax, relayAttemptsKeptMax,
-  removalsMax } from "../../actors/limits.ts"
+  removalsMax, successTextCharsMax } from "../../actors/limits.ts"
 import { decodeRelayAttempt, relayAttemptsFormat } from "../../actors/notification/attempt-log.ts"
 import { bytesOfQueued, type Queued, withRecipients } from "../../actors/notification/attempts.ts"
 import { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
@@ -125,24 +125,51 @@ describe("a failed attempt", () => {
 })
 
 describe("a success", () => {
-  it("appends no attempt: the recipient has its time, duration and code", () => {
-    const decision = decide(two, result(delivered), known)
-    expect(decision.items).toBeUndefined()
-    expect(stateOf(decision)).not.toHaveProperty("attemptLog")
-    expect(stateOf(decision).recipients[0]).toMatchObject({
-      code: 202,
-      lastAtMs: nowMs,
-      tookMs: 20
+  it("is appended with both sides and less of the answer", () => {
+    const text = "x".repeat(answerSampleBytesMax)
+    const decision = decide(two, result(delivered, { text }), known)
+    expect(attemptIn(decision)).toEqual({
+      recipient: 0,
+      attempt: 1,
+      exchange: {
+        ...exchangeOf(text),
+        answer: {
+          ...exchangeOf(text).answer,
+          text: text.slice(0, successTextCharsMax),
+          isCut: true
+        }
+      },
+      follows: "done"
     })
-    const before = JSON.stringify(stateOf(decide(two, attempted(delivered))))
-    // The result itself takes some 40 characters.
-    expect(JSON.stringify(stateOf(decision)).length - before.length).toBeLessThan(15)
+    expect(stateOf(decision).attemptLog).toEqual([[2, 0, decision.items?.[0]?.length]])
+    expect(stateOf(decision).recipients[0]).toMatchObject({ code: 202, tookMs: 20 })
   })
 
-  it("appends no more than its result among many recipients", () => {
+  it("takes some 1.5 KiB at most of an ordinary exchange, and none of a local delivery", () => {
+    const [item = ""] = decide(two, result(delivered, { text: "accepted" }), known).items ?? []
+    expect(item.length).toBeLessThan(300)
+    const text = "x".repeat(answerSampleBytesMax)
+    const [long = ""] = decide(two, result(delivered, { text }), known).items ?? []
+    expect(long.length).toBeLessThan(1_536)
+    const exchange = { beganAtMs: nowMs, durationMs: 3, requestHeaders: [], code: 202 }
+    const local = { ...attempted(delivered), exchange, isLocal: true }
+    const repeated = { ...attempted(delivered), exchange }
+    for (const message of [local, repeated]) {
+      expect(decide(two, message, known).items).toBeUndefined()
+      expect(stateOf(decide(two, message, known))).not.toHaveProperty("attemptLog")
+    }
+  })
+
+  it("says if a follow-up is sent next, which was stored meanwhile", () => {
+    const followed = stateOf(decide(one, following(owner, "<notification>2</notification>")))
+    expect(attemptIn(decide(followed, result(delivered), { ...known, head: 2 })))
+      .toMatchObject({ follows: "follow-up", nextAtMs: nowMs })
+  })
+
+  it("appends no more than itself and its result among many recipients", () => {
     const many = created(recipientsInlineMax + 1)
     const decision = decide(many, result(delivered), { ...known, head: 18 })
-    expect(decision.items).toHaveLength(1)
+    expect(decision.items).toHaveLength(2)
     expect(decision.durable).toBe(false)
   })
 })
@@ -164,13 +191,22 @@ class Kept {
 
   /** The next attempt at this recipient fails, and its time comes again at once. */
   fail(recipient: number, chars = 1): Decided {
+    const decision = this.end(recipient, faulted, chars)
+    const recipients = this.state.recipients.map((one) =>
+      one.status === "success" ? one : { ...one, status: "retry", tries: 0 } as const
+    )
+    this.state = { ...this.state, recipients }
+    return decision
+  }
+
+  /** The next attempt at this recipient ends so. */
+  end(recipient: number, outcome: DeliveryOutcome, chars = 1): Decided {
     const attempt = (this.state.recipients[recipient]?.attempts ?? 0) + 1
-    const message = result(faulted, { attempt, recipient, text: "x".repeat(chars) })
+    const message = result(outcome, { attempt, recipient, text: "x".repeat(chars) })
     const decision = decide(this.state, message, { ...known, head: this.head })
     for (const item of decision.items ?? []) this.log.set(++this.head, item)
     for (const n of decision.removals ?? []) this.log.delete(n)
-    const again = { status: "retry", tries: 0 } as const
-    this.state = where(stateOf(decision), again)
+    this.state = stateOf(decision)
     return decision
   }
 
@@ -207,6 +243,33 @@ describe("the attempts of a notification", () => {
     expect(attempts.at(-1)).toMatchObject(last)
     expect(Math.min(...attempts.map((attempt) => attempt?.attempt ?? 0))).toBeGreaterThan(1)
     expect(kept.log.size).toBe(1 + attempts.length)
+  })
+
+  it("are successes only where there is room, which failures get before", () => {
+    const count = relayAttemptsKeptMax + 40
+    const kept = new Kept(count)
+    const failed = 10
+    for (let at = 0; at < failed; at++) kept.fail(at)
+    for (let at = failed; at < count - failed; at++) kept.end(at, delivered)
+    // The last successes found no room, and have displaced nothing.
+    const recipients = kept.attempts().map((attempt) => attempt?.recipient)
+    expect(recipients).toEqual(Array.from({ length: relayAttemptsKeptMax }, (_, at) => at))
+    for (let at = count - failed; at < count; at++) kept.fail(at)
+    const failures = kept.attempts().filter((attempt) => attempt?.problem !== undefined)
+    expect(failures).toHaveLength(2 * failed)
+    expect(kept.state.attemptLog).toHaveLength(relayAttemptsKeptMax)
+    expect(kept.chars()).toBeLessThanOrEqual(relayAttemptsKeptCharsMax)
+  })
+
+  it("are the last successes of a recipient that gets it again and again", () => {
+    const kept = new Kept(1)
+    for (let n = 0; n < recipientAttemptsKeptMax + 3; n++) {
+      kept.end(0, delivered)
+      kept.state = where(kept.state, { status: "retry", tries: 0 })
+    }
+    expect(kept.attempts().map((attempt) => attempt?.attempt))
+      .toEqual(Array.from({ length: recipientAttemptsKeptMax }, (_, at) => at + 4))
+    expect(kept.log.size).toBe(1 + recipientAttemptsKeptMax)
   })
 
   it("are bounded in number, and survive the cleaning of a long log", () => {

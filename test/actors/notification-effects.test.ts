@@ -181,7 +181,7 @@ describe("an attempt", () => {
       outcome: expect.anything(),
       exchange
     })
-    expect(bounds).toEqual([{ answersOf: "allowed", isBriefOnSuccess: true }])
+    expect(bounds).toEqual([{ answersOf: "allowed" }])
     const { answer: _, ...brief } = exchange
     expect(await make()).toMatchObject({ exchange: { ...brief, requestHeaders: [] } })
     expect(bounds).toHaveLength(1)

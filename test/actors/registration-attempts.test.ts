@@ -97,10 +97,12 @@ describe("the attempt of a result", () => {
   })
 
   it("has little of the answer if it has succeeded", () => {
-    const attempt = attemptIn(decide(pushing, pushOf(delivered, exchangeOf("x".repeat(999), 200))))
+    const attempt = attemptIn(
+      decide(pushing, pushOf(delivered, exchangeOf("x".repeat(4_000), 200)))
+    )
     expect(attempt).toMatchObject({ kind: "push", follows: "done" })
     expect(attempt).not.toHaveProperty("problem")
-    expect(attempt.exchange.answer).toMatchObject({ bytes: 999, isCut: true })
+    expect(attempt.exchange.answer).toMatchObject({ bytes: 4_000, isCut: true })
     expect(attempt.exchange.answer?.text).toHaveLength(successTextCharsMax)
     const odd = exchangeOf(`${"x".repeat(successTextCharsMax - 1)}\u{1f4a5}`, 200)
     const { answer } = attemptIn(decide(pushing, pushOf(delivered, odd))).exchange

@@ -1,9 +1,10 @@
 /**
  * The attempts of an outgoing notification at its recipients: how they are read, the documents and
- * the page. Failed attempts are log items with what was exchanged. The last attempt of a recipient
- * is also in its state, which is all that is kept of a success.
+ * the page. Attempts are log items with what was exchanged. The last attempt of a recipient is also
+ * in its state, which is all that is kept of a local delivery that has succeeded.
  */
 import { Effect } from "effect"
+import { linksUnder } from "../../../actors/index.ts"
 import { decodeRelayAttempt, type NotificationView, type RecipientState, type RelayAttempt,
   type RelayAttemptFollowUp } from "../../../actors/notification/index.ts"
 import { type Html, html, namedLink, nothing } from "../../formats/html/index.ts"
@@ -55,7 +56,7 @@ export const rangesOf = (
   return ranges
 }
 
-/** The failed attempts in the log; fewer if the notification is removed meanwhile. */
+/** The attempts in the log; fewer if the notification is removed meanwhile. */
 const readKept = (
   { system }: Service,
   { to }: OutgoingNotificationRef,
@@ -151,12 +152,12 @@ const followUpTexts: { readonly [F in RelayAttemptFollowUp]: string } = {
 }
 
 const withoutExchange = (
-  { exchange, isBrief, isLocal, problem }: ShownRelayAttempt
+  { settings }: Service,
+  { exchange, isBrief, isLocal, problem, to }: ShownRelayAttempt
 ): string | undefined => {
-  if (isLocal === true) return "The mailbox is at this service: there was no request."
-  if (isBrief === true && problem === undefined) {
-    return "Of a success only the time, the duration and the code are kept."
-  }
+  const isOwn = isBrief === true && problem === undefined &&
+    linksUnder(settings.baseUrl).isOwn(to)
+  if (isLocal === true || isOwn) return "The mailbox is at this service: there was no request."
   const isKept = exchange.requestHeaders.length > 0
   if (isBrief === true || (!isKept && exchange.code !== undefined)) {
     return "The headers and the answer are not kept any more."
@@ -168,7 +169,7 @@ const textsOf = (service: Service): AttemptTexts<ShownRelayAttempt> => ({
   label: ({ attempt, to }) =>
     html`attempt ${attempt} at ${namedLink(to, recipientName(service, to))}`,
   followUps: new Map(Object.entries(followUpTexts)),
-  withoutExchange,
+  withoutExchange: (attempt) => withoutExchange(service, attempt),
   anchor: ({ isLast, recipient }) => isLast ? recipientAnchor(recipient) : undefined
 })
 
@@ -193,7 +194,7 @@ export const relayAttemptsView = (
     ),
   body: () =>
     html`<p>What the service sent last to the recipients, and what they answered; the newest first.
-Of attempts that have failed the headers and the start of the answer are kept.</p>
+The headers and the start of the answer are kept for the last attempts.</p>
 ${attemptList(attempts, textsOf(service))}${droppedNote(dropped)}`,
   links: [{ rel: "up", href: outgoing.href, title: "The outgoing notification" }]
 })
