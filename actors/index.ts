@@ -86,7 +86,7 @@ export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
 export { followUpsFormat, notificationKind, pausesFormat, relayAttemptsFormat,
   replaysFormat } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
-export { outgoingMailboxKind } from "./outgoing-mailbox/index.ts"
+export { heldBy, NodePauses, outgoingMailboxKind } from "./outgoing-mailbox/index.ts"
 export { parseUrl } from "./parse-url.ts"
 export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,

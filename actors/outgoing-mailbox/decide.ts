@@ -35,6 +35,7 @@ export const outgoingMailboxTable: OutgoingMailboxes = {
   Absent: {
     Describe: (_state, message, context) => describe(unpaused, message, context),
     Replace: (_state, message, context) => replace(unpaused, message, context),
+    Admit: (_state, message, context) => admit(unpaused, message, context),
     Remove: () => stay().reply(done),
     PageReleased: () => stay(),
     TimerFired: () => stay()
@@ -42,6 +43,7 @@ export const outgoingMailboxTable: OutgoingMailboxes = {
   Known: {
     Describe: (state, message, context) => describe(state, message, context),
     Replace: (state, message, context) => replace(state, message, context),
+    Admit: (state, message, context) => admit(state, message, context),
     Remove: (_state, message, context) => remove(message, context),
     PageReleased: (state, message, context) => pageReleased(state, message, context),
     TimerFired: ({ release }, _message, { nowMs }) => {
@@ -53,7 +55,7 @@ export const outgoingMailboxTable: OutgoingMailboxes = {
     }
   },
   Removed: {
-    ...denyEach("Gone", "Describe", "Replace"),
+    ...denyEach("Gone", "Describe", "Replace", "Admit"),
     Remove: () => stay().reply(done),
     PageReleased: () => stay(),
     TimerFired: () => stay()
@@ -131,6 +133,24 @@ const changed = (
   }
 }
 
+const isPausing = ({ origins, pausedAtMs }: Known): boolean =>
+  pausedAtMs !== undefined || origins.length > 0
+
+const admit = (
+  state: Known,
+  message: Variant<OutgoingMailboxMessage, "Admit">,
+  context: DecisionContext
+): Decision<never, OutgoingMailboxReply> | OutgoingMailboxDecision => {
+  const reason = refusalFor(message, context)
+  if (reason !== undefined) return deny(reason)
+  if (!isPausing(state)) return stay().reply(done)
+  const { waitingBytes: usedBytes = 0 } = state
+  const waitingBytes = usedBytes + message.bytes
+  return waitingBytes > message.bytesMax
+    ? stay().reply<OutgoingMailboxReply>({ _tag: "NoRoom", usedBytes })
+    : become<OutgoingMailboxState>({ ...state, waitingBytes }).reply(done)
+}
+
 const remove = (
   message: Variant<OutgoingMailboxMessage, "Remove">,
   context: DecisionContext
@@ -157,7 +177,9 @@ const pageReleased = (
   message: Variant<OutgoingMailboxMessage, "PageReleased">,
   { nowMs }: DecisionContext
 ): Decision<never> | OutgoingMailboxDecision => {
-  const { release, ...idle } = state
+  const { release, waitingBytes = 0, ...others } = state
+  // While another pause stands, what it keeps back still waits.
+  const idle = waitingBytes > 0 && isPausing(state) ? { ...others, waitingBytes } : others
   const isCurrent = release !== undefined && release.version === message.version &&
     release.pass === message.pass && release.after === message.after
   // A page that was repeated ends twice.

@@ -20,7 +20,7 @@ const askOutgoingMailbox = askerOf<OutgoingMailboxMessage, OutgoingMailboxReply>
 const noPauses: Pauses = { origins: [], version: 0 }
 
 /** Why a relay to this URI is not made; undefined if nothing pauses it. */
-const heldBy = ({ origins, pausedAtMs }: Pauses, to: string): HeldAttempt | undefined => {
+export const heldBy = ({ origins, pausedAtMs }: Pauses, to: string): HeldAttempt | undefined => {
   if (pausedAtMs !== undefined) return { _tag: "Held" }
   if (origins.length === 0) return undefined
   const origin = parseUrl(to)?.origin
@@ -62,16 +62,21 @@ export class NodePauses implements RelayPauses {
     account: string,
     to: string
   ): Effect.Effect<HeldAttempt | undefined, AskFailure> {
+    return Effect.map(this.pausesOf(peers, account), (pauses) => heldBy(pauses, to))
+  }
+
+  /** The pauses of an outgoing mailbox, as they were within `relayPausesFreshMs`. */
+  pausesOf(peers: Peers, account: string): Effect.Effect<Pauses, AskFailure> {
     return Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
       const known = this.known.get(account)
       if (known !== undefined && isFresh(known, nowMs, relayPausesFreshMs)) {
-        return Effect.succeed(heldBy(known.found, to))
+        return Effect.succeed(known.found)
       }
       const failed = this.failed.get(account)
       if (failed !== undefined && isFresh(failed, nowMs, relayPausesRetryMs)) {
         return Effect.fail(failed.found)
       }
-      return Effect.map(this.shared(peers, account, nowMs), (pauses) => heldBy(pauses, to))
+      return this.shared(peers, account, nowMs)
     })
   }
 

@@ -47,7 +47,12 @@ const releaseStep = {
 export const OutgoingMailboxState = Schema.Union([
   /** Nothing was ever paused. */
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Known", { ...pauses, release: Schema.optionalKey(Release) }),
+  Schema.TaggedStruct("Known", {
+    ...pauses,
+    release: Schema.optionalKey(Release),
+    /** Bytes of what was sent to paused recipients since the first pause; left out for none. */
+    waitingBytes: Schema.optionalKey(Count)
+  }),
   /** The account was removed. */
   Schema.TaggedStruct("Removed", {})
 ])
@@ -67,6 +72,11 @@ export const OutgoingMailboxMessage = Schema.Union([
     origins: Schema.Array(Schema.String),
     ...ifVersion
   }),
+  /**
+   * Counts what is sent to recipients that a pause keeps back, unless it would be more than
+   * `bytesMax` with it. A repetition counts again.
+   */
+  Schema.TaggedStruct("Admit", { caller: Caller, bytes: Count, bytesMax: Count }),
   /** The account was removed, and its outgoing mailbox with it. */
   Schema.TaggedStruct("Remove", { caller: Caller }),
   /** The result of ReleasePage. Without `next` the listing has no more entries. */
@@ -83,6 +93,8 @@ export type OutgoingMailboxMessage = typeof OutgoingMailboxMessage.Type
 
 export type OutgoingMailboxReply =
   | { readonly _tag: "Described"; readonly view: Pauses }
+  /** What waits has no room for more; it takes so many bytes. */
+  | { readonly _tag: "NoRoom"; readonly usedBytes: number }
   | { readonly _tag: "Done" }
 
 export type OutgoingMailboxAction =

@@ -6,7 +6,7 @@
 import { Effect, Layer } from "effect"
 import { statfs } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
-import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
+import { DroppedRequests, type Keyring, NodePauses, serviceFormat, Usage, UsageLedger,
   Vapid } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { ActorListings, assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache,
@@ -275,6 +275,7 @@ const makeService = Effect.fnUntraced(function*(
     documentParser: new DocumentParser(settings),
     documentation: documentation(),
     rowCaches: new RowCaches(records),
+    pauses: new NodePauses(),
     blocks: new BlockList(records),
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,

@@ -1,6 +1,6 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Clock, Effect } from "effect"
-import type { Keyring, OutboundService, UsageLedger } from "../../actors/index.ts"
+import type { Keyring, NodePauses, OutboundService, UsageLedger } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged, type Traces } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
@@ -86,6 +86,8 @@ export interface Service {
   readonly rowScans: RowScans
   /** The listings that ask an actor for each entry. */
   readonly actorListings: ActorListings
+  /** The pauses of outgoing mailboxes, as far as submissions know them. */
+  readonly pauses: NodePauses
   /** The searches in mailboxes and cabinets. */
   readonly textSearches: TextSearches
   /** The searches in the documentation. */

@@ -43,6 +43,12 @@ const replacing = (
 })
 const describing = (caller: typeof owner): OutgoingMailboxMessage => ({ _tag: "Describe", caller })
 const removing = (caller: typeof owner): OutgoingMailboxMessage => ({ _tag: "Remove", caller })
+const admitting = (bytes: number, caller: typeof owner = owner): OutgoingMailboxMessage => ({
+  _tag: "Admit",
+  caller,
+  bytes,
+  bytesMax: 100
+})
 const timerFired: OutgoingMailboxMessage = { _tag: "TimerFired" }
 const released = (
   more: Partial<Extract<OutgoingMailboxMessage, { readonly _tag: "PageReleased" }>> = {}
@@ -82,6 +88,10 @@ describe("the outgoing mailbox's table", () => {
       expectOnlyReply(decide(absent, replacing(false)), described({ origins: [], version: 0 }))
       expectGuarded(absent, (caller) => replacing(true, [], caller))
     },
+    "Absent.Admit": () => {
+      expectOnlyReply(decide(absent, admitting(101)), { _tag: "Done" })
+      expectGuarded(absent, (caller) => admitting(1, caller))
+    },
     "Absent.Remove": () => expectOnlyReply(decide(absent, removing(owner)), { _tag: "Done" }),
     "Absent.PageReleased": () => expect(effectsOf(decide(absent, released()))).toBeUndefined(),
     "Absent.TimerFired": () => expect(effectsOf(decide(absent, timerFired))).toBeUndefined(),
@@ -106,12 +116,35 @@ describe("the outgoing mailbox's table", () => {
       expectRefused(decide(paused, replacing(true, many)), "Invalid")
       expectGuarded(paused, (caller) => replacing(false, [], caller))
     },
+    "Known.Admit": () => {
+      const first = decide(paused, admitting(60))
+      expect(first.nextState).toEqual({ ...paused, waitingBytes: 60 })
+      expect(first.answer).toEqual({ _tag: "Done" })
+      const waiting = first.nextState as Known
+      expectOnlyReply(decide(waiting, admitting(41)), { _tag: "NoRoom", usedBytes: 60 })
+      expect(decide(waiting, admitting(40)).nextState).toMatchObject({ waitingBytes: 100 })
+      // It is no change of the pauses, and a release that is left goes on.
+      const partly: Known = { ...resumed, origins: [{ origin: second, atMs: nowMs }] }
+      const decision = decide(partly, admitting(5))
+      expect(decision.nextState).toEqual({ ...partly, waitingBytes: 5 })
+      expect(decision.timerAtMs).toBeUndefined()
+      // Nothing is paused: nothing waits for a pause.
+      expectOnlyReply(decide(resumed, admitting(101)), { _tag: "Done" })
+      expectGuarded(paused, (caller) => admitting(1, caller))
+    },
     "Known.Remove": () => {
       const decision = decide(resumed, removing(owner))
       expect([decision.nextState, decision.timerAtMs]).toEqual([removed, null])
       expectGuarded(paused, removing)
     },
     "Known.PageReleased": () => {
+      // What waits counts until no pause is left and all of it was released.
+      const waiting: Known = { ...resumed, waitingBytes: 9 }
+      expect(decide(waiting, released()).nextState).not.toHaveProperty("waitingBytes")
+      const rest = decide(waiting, released({ next: "alice/1" })).nextState
+      expect(rest).toMatchObject({ waitingBytes: 9 })
+      const partly: Known = { ...waiting, origins: [{ origin: second, atMs: nowMs }] }
+      expect(decide(partly, released()).nextState).toMatchObject({ waitingBytes: 9 })
       const next = decide(resumed, released({ next: "alice/1" }))
       expect(next.nextState).toEqual({
         ...resumed,
@@ -136,6 +169,7 @@ describe("the outgoing mailbox's table", () => {
     },
     "Removed.Describe": () => expectRefused(decide(removed, describing(owner)), "Gone"),
     "Removed.Replace": () => expectRefused(decide(removed, replacing(true)), "Gone"),
+    "Removed.Admit": () => expectRefused(decide(removed, admitting(1)), "Gone"),
     "Removed.Remove": () => expectOnlyReply(decide(removed, removing(owner)), { _tag: "Done" }),
     "Removed.PageReleased": () => expect(effectsOf(decide(removed, released()))).toBeUndefined(),
     "Removed.TimerFired": () => expect(effectsOf(decide(removed, timerFired))).toBeUndefined()

@@ -1,6 +1,6 @@
 /** One complete node of the service: its actors on a backend's ports, and its HTTP server. */
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
-import { behaviors, linksUnder, serviceFormat, Usage, UsageLedger,
+import { behaviors, linksUnder, NodePauses, serviceFormat, Usage, UsageLedger,
   type UsageLimits } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
 import { type AccessRecord, makeApplication } from "../../http/app.ts"
@@ -199,6 +199,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     openAnswers: new OpenAnswers(clients, settings.openAnswers),
     rowScans: new RowScans(clients, settings.rowScans),
     actorListings: new ActorListings(clients, settings.actorListings),
+    pauses: new NodePauses(),
     textSearches: new TextSearches(clients, settings.textSearches),
     docsSearches: new DocsSearches(clients, settings.docsSearches),
     rateLimiter: makeRateLimiter(rateLimits, {

@@ -6,7 +6,7 @@ import { upgradeRetrySeconds } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { type Answered, startService } from "./harness.ts"
 import { repeatLost } from "./lost-replies.ts"
-import { admin, each, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
+import { admin, each, outgoing, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 
 const formType = "application/x-www-form-urlencoded"
@@ -76,6 +76,47 @@ describe("a paused outgoing mailbox", () => {
     expect(receiver.received.map(({ path }) => path).toSorted()).toEqual(["/1", "/2"])
     expect(other.received).toHaveLength(1)
     expect(each(await statusOf(first), "paused")).toEqual([undefined, undefined])
+  })
+
+  it("takes no more than the quota of its account, and takes more after its end", async () => {
+    const small = await startOutgoing({ quotas: { accountBytesMax: 20_000 } })
+    try {
+      const bob = await small.account("bob")
+      const putSmall = (body: string) =>
+        small.send("PUT", "/outgoing/bob/pauses", { basic: bob, body })
+      await putSmall(paused("active", receiver.base))
+      const big = "d".repeat(12_000)
+      const post = (to: string) =>
+        small.send("POST", "/outgoing/bob", { basic: bob, body: outgoing([to], big) })
+      const first = await post(`${receiver.base}/1`)
+      expect(first.status).toBe(202)
+      const refused = await post(`${receiver.base}/2`)
+      expect([refused.status, refused.xml.name]).toEqual([507, "problem"])
+      expect(refused.child("type")).toBe(`${small.base}/problems/quota-exceeded`)
+      const detail = refused.child("detail")
+      expect(detail).toContain("what waits for a pause in the outgoing mailbox of bob uses")
+      expect(detail).toContain("resume the relays at /outgoing/bob/pauses")
+      expect([refused.child("quota"), refused.child("max-bytes")]).toEqual(["outgoing", "20000"])
+      const listed = await small.send("GET", "/outgoing/bob", { basic: bob })
+      expect(childrenOf(listed.xml, "notification")).toHaveLength(1)
+      // A replacement would wait, too; a relay that no pause keeps back takes none of the room.
+      const replaced = await small.send("POST", `${first.header("location")}/replacement`, {
+        basic: bob,
+        body: outgoing([], big)
+      })
+      expect(replaced.status).toBe(507)
+      expect((await post(`${other.base}/3`)).status).toBe(202)
+      await putSmall(paused("active"))
+      await small.until(first.header("location"), bob, "sent")
+      await expect.poll(async () => {
+        await putSmall(paused("active", receiver.base))
+        const { status } = await post(`${receiver.base}/4`)
+        await putSmall(paused("active"))
+        return status
+      }, { timeout: 20_000 }).toBe(202)
+    } finally {
+      await small.close()
+    }
   })
 
   it("holds back deliveries to mailboxes of the service, too", async () => {

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect } from "effect"
 import { createHash } from "node:crypto"
-import type { UsageLedger } from "../../actors/index.ts"
+import { NodePauses, type UsageLedger } from "../../actors/index.ts"
 import { handleCall } from "../../http/app.ts"
 import { CredentialCache, identityOf, type IdSource,
   randomIds } from "../../http/auth/credentials/index.ts"
@@ -120,6 +120,7 @@ export const serviceOf = (
   documentParser,
   documentation: new Documentation(() => Promise.resolve(undefined)),
   rowCaches: new RowCaches(records),
+  pauses: new NodePauses(),
   engine: "simulated",
   blocks: new BlockList(records),
   auditRefusals: new RefusalCounter(),

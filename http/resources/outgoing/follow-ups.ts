@@ -13,6 +13,7 @@ import { absoluteUri, ask, type Call, defineHandler, expectReply, type HandlerAn
 import { describeOutgoing, mailboxPath, outgoingNotificationOf,
   type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
+import { admitWhilePaused } from "./pauses.ts"
 import { relayedDocument } from "./submission.ts"
 
 /** The elements that the service writes into a follow-up. */
@@ -97,7 +98,12 @@ export const postReplacement = defineHandler(function*(service, call) {
   if (fault !== undefined) {
     return yield* httpError("unprocessable", fault.detail, [], { rule: fault.rule })
   }
-  const { account } = view
+  const { account, count, recipients } = view
+  const isWhole = count === recipients.length
+  yield* admitWhilePaused(service, account, {
+    bytes: bytes.length,
+    to: isWhole ? recipients.map(({ to }) => to) : undefined
+  })
   const mailbox = { account, href: absoluteUri(service, mailboxPath(account)) }
   const text = yield* relayedDocument(service, call, mailbox, outgoing, document.value)
   return yield* followUp(service, call, outgoing, text)

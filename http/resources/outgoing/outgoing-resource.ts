@@ -171,7 +171,7 @@ export const outgoingResource: ResourceDefinition = {
       scopes: ["send"],
       headers: ["traceparent"],
       body: documentRequestBody("SentNotification", { form: sentForm }),
-      problems: ["blocked"],
+      problems: ["blocked", "quota-exceeded"],
       responses: {
         202: viewResponse("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
         303: seeOtherResponse
@@ -191,7 +191,8 @@ export const outgoingResource: ResourceDefinition = {
       summary:
         "Pauses all relays of the outgoing mailbox, or those to some origins, or resumes them",
       description:
-        "What is sent meanwhile is accepted and waits; when its pause ends, it is relayed.",
+        "What is sent meanwhile is accepted and waits, up to the quota of the account; when its " +
+        "pause ends, it is relayed.",
       needs: "role",
       scopes: ["send"],
       body: documentRequestBody("ChangedPauses"),
@@ -298,7 +299,7 @@ export const outgoingResource: ResourceDefinition = {
       needs: "role",
       scopes: ["send"],
       body: documentRequestBody("Replacement", { form: replacementFields }),
-      problems: ["blocked", "conflict"],
+      problems: ["blocked", "conflict", "quota-exceeded"],
       responses: {
         202: viewResponse("Outgoing", "Durably queued", ["Notification-Status"]),
         303: seeOtherResponse

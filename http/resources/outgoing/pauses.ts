@@ -1,6 +1,6 @@
 /** The pauses of an outgoing mailbox: all its relays, or those to some origins (protocol §1.3). */
-import { Effect } from "effect"
-import { outgoingMailboxKind, parseUrl, pausedOriginsMax,
+import { Clock, Effect } from "effect"
+import { contentOverheadBytes, heldBy, outgoingMailboxKind, parseUrl, pausedOriginsMax,
   pausesFormat } from "../../../actors/index.ts"
 import type { OutgoingMailboxMessage, OutgoingMailboxReply,
   Pauses } from "../../../actors/outgoing-mailbox/index.ts"
@@ -10,11 +10,11 @@ import { callerOf } from "../../auth/index.ts"
 import { childrenOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { askOrRefusal, type Call, defineHandler, describeActor, entityTags, expectedVersion,
-  expectReply, failRefused, type HandlerFailure, type HttpError, isPageForm, readerHeaders,
-  readFormMethod, readInput, type RequestInput, requireFormat, seeOther, type Service,
-  unprocessable, viewAnswer } from "../../pipeline/index.ts"
+  expectReply, failRefused, type HandlerFailure, type HttpError, httpError, isPageForm,
+  readerHeaders, readFormMethod, readInput, type RequestInput, requireFormat, seeOther,
+  type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
-import { existingOutgoingRef, type OutgoingRef } from "./outgoing-access.ts"
+import { existingOutgoingRef, mailboxPath, type OutgoingRef } from "./outgoing-access.ts"
 import { pausesPath, pausesView } from "./pause-views.ts"
 
 const addressOf = (account: string) => address(outgoingMailboxKind, account)
@@ -47,6 +47,52 @@ export const readPauses = (
   service: Service,
   { account, caller }: OutgoingRef
 ): Effect.Effect<Pauses, HandlerFailure> => readPausesOf(service, account, callerOf(caller))
+
+/** What is sent, and to which recipients; undefined if not all of them are known. */
+interface Submission {
+  readonly bytes: number
+  readonly to: ReadonlyArray<string> | undefined
+}
+
+/**
+ * Counts what a pause would keep back: otherwise a paused outgoing mailbox could fill the store.
+ * 507 without room. An attempt that nobody could count finds no pauses either, and waits by itself.
+ */
+export const admitWhilePaused = Effect.fnUntraced(function*(
+  service: Service,
+  account: string,
+  { bytes, to }: Submission
+): Effect.fn.Return<void, HandlerFailure> {
+  const { system, usage } = service
+  if (system.format() < pausesFormat) return
+  const found = Effect.orElseSucceed(service.pauses.pausesOf(system, account), () => undefined)
+  const pauses = yield* found
+  if (pauses === undefined || (pauses.pausedAtMs === undefined && pauses.origins.length === 0)) {
+    return
+  }
+  const isHeld = to === undefined || to.some((uri) => heldBy(pauses, uri) !== undefined)
+  if (!isHeld) return
+  const wanted = (to ?? []).reduce((sum, { length }) => sum + length, bytes + contentOverheadBytes)
+  const { accountBytesMax: max } = usage.limits
+  const message: OutgoingMailboxMessage = {
+    _tag: "Admit",
+    caller: { account, admin: false },
+    bytes: wanted,
+    bytesMax: max
+  }
+  const asked = askOrRefusal<OutgoingMailboxReply>(service, addressOf(account), message)
+  const reply = yield* failRefused(asked)
+  if (reply._tag !== "NoRoom") return
+  const { usedBytes } = reply
+  return yield* httpError(
+    "quota-exceeded",
+    `what waits for a pause in the outgoing mailbox of ${account} uses ${usedBytes} of ${max} ` +
+      `bytes, and this needs ${wanted} (ACCOUNT_BYTES_MAX): resume the relays at ` +
+      `${pausesPath({ path: mailboxPath(account) })}, or ask the operator for more`,
+    [],
+    { quota: "outgoing", "used-bytes": usedBytes, "max-bytes": max }
+  )
+})
 
 /** The origin of a text that is one; undefined for any other text. */
 const originIn = (text: string): string | undefined => {
@@ -143,7 +189,9 @@ const replacePauses = Effect.fnUntraced(function*(
     target: pausesPath(mailbox)
   } as const
   const reply = yield* auditedAsAdmin(service, call, operation, mailbox.account, change)
-  return expectReply(reply, "Described").view
+  const { view } = expectReply(reply, "Described")
+  service.pauses.note(mailbox.account, view, yield* Clock.currentTimeMillis)
+  return view
 })
 
 /** GET: what is paused, and since when. */

@@ -18,6 +18,7 @@ import { describeAs, describeOutgoing, type OutgoingNotificationRef, type Outgoi
   outgoingRefNamed, senderRefOf } from "./outgoing-access.ts"
 import { deleteRequestKey, enterOutgoing, removeOutgoing } from "./outgoing-entries.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
+import { admitWhilePaused } from "./pauses.ts"
 
 /**
  * The recipients without duplicates, or the fault of one. The fault names the recipient by its
@@ -181,6 +182,10 @@ export const postOutgoing = defineHandler(function*(service, call) {
   }
   const outgoing = outgoingRefNamed(service, mailbox, call.ids.id("outgoing"))
   const queued = isKeyed(call) ? yield* describeQueued(service, outgoing) : undefined
+  if (queued === undefined) {
+    const submission = { bytes: bytes.length, to: to.value }
+    yield* admitWhilePaused(service, mailbox.account, submission)
+  }
   const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
     document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
     to: to.value
