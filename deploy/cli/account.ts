@@ -1,9 +1,9 @@
 /** `restante account …`: the accounts of a running service. */
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { once } from "node:events"
-import { failed } from "../command-failure.ts"
-import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
+import { type CommandFailed, failed } from "../command-failure.ts"
+import { adminFlags, jsonFlag, Slug, switchFlag, textArgument, textFlag } from "./flags.ts"
 import { AccountText } from "./resource-name/index.ts"
 import { asAdmin, call, ownResourceOf, type ServiceLocation, wrongUsage } from "./service/index.ts"
 import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
@@ -33,6 +33,27 @@ const printToken = Effect.fnUntraced(function*(account: string, token: string, j
   yield* Console.log(plain(token))
 })
 
+/**
+ * Opens a mailbox as the new account, and chooses it for the account's failure reports. It takes
+ * deposits of accounts only: a stranger could imitate a report.
+ */
+const openReportsMailbox = (
+  service: ServiceLocation,
+  account: string,
+  mailbox: string
+): Effect.Effect<void, CommandFailed> =>
+  call(service, async (client) => {
+    await client.openMailbox({ name: mailbox, title: "Failure reports", deposit: "accounts" })
+    await client.accounts.chooseReportsMailbox(account, mailbox)
+  }).pipe(
+    Effect.mapError(({ problem }) =>
+      failed(
+        `the account ${account} exists, and its failure reports go to no mailbox: ${problem}`,
+        `choose a mailbox of the account at /accounts/${account}`
+      )
+    )
+  )
+
 const add = Command.make(
   "add",
   {
@@ -40,12 +61,21 @@ const add = Command.make(
     role: Flag.Literals("role", ["admin", "quotes", "customers"]).pipe(
       Flag.withDescription("A role of the account; may be repeated"),
       Flag.atLeast(0)
+    ),
+    reports: Flag.String("reports-mailbox").pipe(
+      Flag.withMetavar("name"),
+      Flag.withDescription("Open this mailbox for reports of deliveries that fail for good"),
+      Flag.withSchema(Slug),
+      Flag.optional
     )
   },
-  Effect.fnUntraced(function*({ account, json, role, ...flags }) {
+  Effect.fnUntraced(function*({ account, json, reports, role, ...flags }) {
     const { name, service } = yield* locateAccount(flags, account)
     const token = yield* call(service, ({ accounts }) => accounts.create(name, role))
     yield* printToken(name, token, json)
+    if (Option.isNone(reports)) return
+    const own = { ...service, account: name, token: Redacted.make(token) }
+    yield* openReportsMailbox(own, name, reports.value)
   })
 ).pipe(Command.withDescription("Create an account and print its token"))
 

@@ -56,6 +56,24 @@ describe("the first start", () => {
     expect(text).toContain("<failure-reports>inbox</failure-reports>")
   })
 
+  it("opens a mailbox for the failure reports of another account, if asked", async () => {
+    const { url } = await start()
+    const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }
+    const added = await command(["account", "add", "eve", "--reports-mailbox", "oops"], asOperator)
+    const [token = ""] = /rst_\S+/.exec(added.output) ?? []
+    const own = { headers: { authorization: basic("eve", token) } }
+    expect((await send(url, "/accounts/eve", own)).text)
+      .toContain("<failure-reports>oops</failure-reports>")
+    expect((await send(url, "/mailboxes/oops?format=xml", own)).status).toBe(200)
+    // The token is printed, and the failure says what is missing.
+    const taken = await command(["account", "add", "ivy", "--reports-mailbox", "oops"], asOperator)
+    expect(taken.output).toMatch(/rst_\S+/)
+    expect(taken.output).toContain(
+      "the account ivy exists, and its failure reports go to no mailbox"
+    )
+    expect(taken.output).toContain("choose a mailbox of the account at /accounts/ivy")
+  })
+
   it("leaves the name of the unused mailbox to admins, and to no other account", async () => {
     const { url } = await start()
     const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }

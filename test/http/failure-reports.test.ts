@@ -192,6 +192,12 @@ describe("failure reports", () => {
     const page = (await send("GET", account(), { accept })).text
     expect(page).toMatch(/<dt>Failure reports<\/dt><dd>to <a href="\/mailboxes\/on-page"/)
     expect(page).toMatch(/<input [^>]*value="on-page"[^>]* name="failure-reports"/)
+    const choice = "<a href=\"#failure-reports-failure-reports\">Choose a mailbox</a>"
+    expect(page).not.toContain(choice)
+    await change("")
+    const { text } = await send("GET", account(), { accept })
+    expect(text).toContain(choice)
+    expect(text).toContain("id=\"failure-reports-failure-reports\"")
     const wrong = await change("no-page")
     expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining("value=\"no-page\"")])
   })

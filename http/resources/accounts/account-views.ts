@@ -161,7 +161,8 @@ const accountPage = (
 <dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd>
 <dt>Failure reports</dt><dd>${
     account.failureReports === undefined
-      ? "to no mailbox"
+      ? html`to no mailbox: only the pages show what has failed for good.
+${link("#failure-reports-failure-reports", "Choose a mailbox")}`
       : html`to ${link(`/mailboxes/${account.failureReports}`, account.failureReports)}`
   }</dd>
 <dt>Content</dt><dd>${
