@@ -594,7 +594,7 @@ export const largestScannedMax = 10_000
 
 export const largestPage = 500
 
-/** How often a node reads what the metrics show of the usage. */
+/** How often a node reads what the metrics and `/admin` show of the usage. */
 export const usageShownMs = 15_000
 
 /** How long the response of an idempotency key is kept. */

@@ -126,6 +126,9 @@ export class UsageLedger {
   private readonly oneGroup = Semaphore.makeUnsafe(1)
   private waiting: Array<Waiting> = []
   private lastAnonymous: UsageTotal | undefined
+  private lastLargest:
+    | { readonly accounts: ReadonlyArray<OwnerUse>; readonly atMs: number }
+    | undefined
 
   constructor(records: RecordsApi, limits: UsageLimits) {
     this.records = records
@@ -185,6 +188,20 @@ export class UsageLedger {
     .suspend(() =>
       largest(this.records, usageTotalsTable, ownerKey(""), (value) => totalOf(value).bytes)
     )
+
+  /** The same, up to {@link usageShownMs} old, for a page that asks again every few seconds. */
+  readonly recentLargestAccounts = (
+    nowMs: number
+  ): Effect.Effect<ReadonlyArray<OwnerUse>, StorageFailure> =>
+    Effect.suspend(() => {
+      const last = this.lastLargest
+      return last !== undefined && nowMs - last.atMs < usageShownMs
+        ? Effect.succeed(last.accounts)
+        : Effect.tap(this.largestAccounts, (accounts) =>
+          Effect.sync(() => {
+            this.lastLargest = { accounts, atMs: nowMs }
+          }))
+    })
 
   /** Writes the change with others that wait; an earlier group may have written it. */
   private write(own: Waiting): Effect.Effect<UsageReply, StorageFailure> {

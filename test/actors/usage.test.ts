@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { array, assert, asyncProperty, constantFrom, integer, nat, record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { contentOverheadBytes, prepaidBlockBytes, reservationsMax } from "../../actors/limits.ts"
+import { contentOverheadBytes, prepaidBlockBytes, reservationsMax,
+  usageShownMs } from "../../actors/limits.ts"
 import { contentListingTable, reservationsTable, UsageLedger } from "../../actors/usage/ledger.ts"
 import { networkKey, type StoredUsage, type UsageChange,
   type UsageLimits } from "../../actors/usage/usage.ts"
@@ -121,6 +122,19 @@ describe("a reservation", () => {
     expect(await take(1024)).toMatchObject({ _tag: "QuotaExceeded", usedBytes: 50_000 - 476 })
     expect(await take(476)).toEqual({ _tag: "Counted" })
     expect(await counted()).toBe(50_000)
+  })
+
+  it("is in what pages show of the largest accounts at once, or after a bounded time", async () => {
+    const ledger = new UsageLedger(await openRecords(), limits)
+    const recent = (atMs: number) => run(ledger.recentLargestAccounts(atMs))
+    await run(ledger.submit(reserve("c1", "b1", 1_000, "alice")))
+    const first = [{ name: "alice", bytes: counts(1_000) }]
+    expect(await recent(nowMs)).toEqual(first)
+    await run(ledger.submit(reserve("c2", "b2", 2_000, "bob")))
+    expect(await recent(nowMs + usageShownMs - 1)).toEqual(first)
+    const both = [{ name: "bob", bytes: counts(2_000) }, ...first]
+    expect(await run(ledger.largestAccounts)).toEqual(both)
+    expect(await recent(nowMs + usageShownMs)).toEqual(both)
   })
 
   it("shares the day of a network with what is stored beside content", async () => {

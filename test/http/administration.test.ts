@@ -29,6 +29,7 @@ const quiet: OperationFigures = {
   },
   reports: 0,
   anonymous: { bytes: 899, bytesMax: 1_000 },
+  accounts: [],
   isConnected: true,
   disk: { freeBytes: 2_000, floorBytes: 1_000 },
   spentLimits: { address: 0, account: 0 },
@@ -139,7 +140,7 @@ let isStoreBroken = false
 
 /** Counts what a handler reads of the store, and lets it fail. */
 const spied = (one: Service): Service => {
-  const { records, system } = one
+  const { records, system, usage } = one
   const keys: Service["records"]["keys"] = (table, ranges) => {
     reads.push(...ranges.map(({ limit }) => `keys of ${table}, ${limit}`))
     return isStoreBroken
@@ -154,7 +155,16 @@ const spied = (one: Service): Service => {
     reads.push("actors")
     return system.scan(...args)
   }
-  return { ...one, records: { ...records, keys, range }, system: { ...system, scan } }
+  const recentLargestAccounts: Service["usage"]["recentLargestAccounts"] = (nowMs) =>
+    isStoreBroken
+      ? Effect.fail(new StorageUnavailable({ detail: "broken by the test" }))
+      : usage.recentLargestAccounts(nowMs)
+  return {
+    ...one,
+    records: { ...records, keys, range },
+    system: { ...system, scan },
+    usage: Object.create(usage, { recentLargestAccounts: { value: recentLargestAccounts } })
+  }
 }
 
 let service: Harness
@@ -173,6 +183,8 @@ beforeAll(async () => {
   })
   const body = "<account><name>alice</name></account>"
   alice = `alice:${(await send("POST", "/accounts", { basic, body })).child("token")}`
+  const content = { basic: alice, body: "x".repeat(2_048), type: "text/plain" }
+  expect((await send("POST", "/content", content)).status).toBe(202)
 })
 afterAll(() => service.close())
 
@@ -188,6 +200,11 @@ interface Shown {
   readonly alerts?: { readonly alert: ReadonlyArray<Listed> }
   readonly nodes: { readonly silent: string }
   readonly reports?: { readonly count: string }
+  readonly quota?: {
+    readonly name: string
+    readonly "max-bytes": string
+    readonly clients?: { readonly client: ReadonlyArray<unknown> }
+  }
   readonly "spent-limits": unknown
   readonly refusals: {
     readonly refusal: ReadonlyArray<{ readonly limit: string; readonly of: string }>
@@ -312,9 +329,32 @@ describe("the operator's page", () => {
       const shown = await read()
       expect(shown).not.toHaveProperty("reports")
       expect(alertOf(shown, "store")).toMatchObject({ severity: "critical" })
+      expect(shown).not.toHaveProperty("quota")
+      expect(await page()).toContain("<p class=\"empty\">Not known. The store did not answer.</p>")
     } finally {
       isStoreBroken = false
     }
+  })
+
+  it("names the accounts that have stored most, and leads to their quota", async () => {
+    const { quota } = await read()
+    const { accountBytesMax } = service.services[0]?.usage.limits ?? {}
+    expect(quota).toEqual({
+      name: "account",
+      "max-bytes": String(accountBytesMax),
+      clients: {
+        client: [
+          { account: "alice", "used-bytes": "3072", href: `${service.base}/content?owner=alice` }
+        ]
+      }
+    })
+    const text = await page()
+    expect(text).toContain("<a href=\"/content?owner=alice\">alice</a>")
+    expect(text).toContain("<td class=\"num\">3.0 KiB</td>")
+    const [, path = "", anchor = ""] = /<a href="(\/settings)#(ACCOUNT_\w+)">/.exec(text) ?? []
+    expect(path).toBe("/settings")
+    const settings = await send("GET", path, { basic, accept: "text/html" })
+    expect([settings.status, settings.text.includes(`<tr id="${anchor}">`)]).toEqual([200, true])
   })
 
   it("says how many actors are in quarantine, and leads to their list", async () => {

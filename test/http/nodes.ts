@@ -44,6 +44,13 @@ const shownSettings: ReadonlyArray<ShownSetting> = [
     source: "environment ADMIN_TOKEN",
     value: undefined,
     isSecret: true
+  },
+  {
+    name: "quotas.accountBytesMax",
+    variable: "ACCOUNT_BYTES_MAX",
+    source: "cluster.config.ts",
+    value: "10GiB",
+    isSecret: false
   }
 ]
 

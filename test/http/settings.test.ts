@@ -26,7 +26,8 @@ describe("the settings of a node", () => {
           variable: "ADMIN_TOKEN",
           source: "environment ADMIN_TOKEN",
           secret: "true"
-        }
+        },
+        { name: "quotas.accountBytesMax", variable: "ACCOUNT_BYTES_MAX", value: "10GiB" }
       ]
     })
     expect(shown.text).not.toContain(adminToken)

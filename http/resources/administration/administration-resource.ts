@@ -2,6 +2,7 @@
 import { attributes, digits, elementText, flag, list, object, oneOf, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
+import { quotaSchema } from "../limit-usage/index.ts"
 import { getAdministration } from "./administration-handler.ts"
 import { alertTypes } from "./alerts.ts"
 
@@ -43,6 +44,7 @@ export const administrationResource: ResourceDefinition = {
       deliveries: figures("waiting", "circuits-open"),
       reports: object(attributes({ count: digits, more: oneOf("true") }), ["count"]),
       "anonymous-content": figures("used-bytes", "max-bytes"),
+      quota: quotaSchema,
       disk: figures("free-bytes", "floor-bytes"),
       "spent-limits": object(
         attributes({ networks: digits, accounts: digits, more: oneOf("true") }),
@@ -67,10 +69,12 @@ export const administrationResource: ResourceDefinition = {
       handle: getAdministration,
       id: "getAdministration",
       summary: "Reads what needs attention, and the figures that it follows from",
-      description: "Nodes, shards, quarantines, deliveries, reports and the content of clients " +
-        "without an account are of all nodes. The connection, the disk, the clients that have " +
-        "spent their whole rate limit now (`more`: only so many are counted) and the refusals, " +
-        "since its start, are of the node that answers. Suspended registrations are not counted.",
+      description:
+        "Nodes, shards, quarantines, deliveries, reports and content, also that of the " +
+        "accounts that use most of their quota, are of all nodes. The connection, the disk, the " +
+        "clients that have spent their whole rate limit now (`more`: only so many are counted) " +
+        "and the refusals, since its start, are of the node that answers. Suspended " +
+        "registrations are not counted.",
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Administration", "The alerts and the figures") }

@@ -5,6 +5,7 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, listElement } from "../../formats/xml/index.ts"
 import { busiestShownMax, openReportsCountedMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
+import { accountQuotaElement, accountUsageTable } from "../limit-usage/index.ts"
 import { alertsOf, type OperatorAlert } from "./alerts.ts"
 import type { OperationFigures } from "./operation-figures.ts"
 
@@ -44,7 +45,8 @@ const spentElement = ({ account, address }: OperationFigures["spentLimits"]): El
   })
 
 const tree = (service: Service, figures: OperationFigures): Element => {
-  const { anonymous, cluster, disk, format, isConnected, node, reports, version } = figures
+  const { accounts, anonymous, cluster, disk, format, isConnected, node, reports, version } =
+    figures
   const { circuitsOpen, deliveriesWaiting, nodes, owned, quarantined, shards, silent } = cluster
   const href = absoluteUri(service, administrationPath)
   const isMore = reports !== undefined && reports >= openReportsCountedMax
@@ -65,6 +67,7 @@ const tree = (service: Service, figures: OperationFigures): Element => {
         "used-bytes": anonymous.bytes,
         "max-bytes": anonymous.bytesMax
       }),
+    accounts && accountQuotaElement(service, accounts),
     disk && element("disk", { "free-bytes": disk.freeBytes, "floor-bytes": disk.floorBytes }),
     spentElement(figures.spentLimits),
     element("refusals", {}, ...refusalsOf(figures).map((one) => element("refusal", one)))
@@ -132,6 +135,19 @@ const clusterFacts = ({ anonymous, cluster, format, reports }: OperationFigures)
 `
 }
 
+/** The accounts that use most of their quota, and where it is changed. */
+const accountPart = (service: Service, { accounts }: OperationFigures): Html =>
+  accounts === undefined
+    ? html`<h2>Content of accounts</h2>
+${emptyState("Not known.", "The store did not answer.")}`
+    : html`${accountUsageTable(service, accounts)}<p class="quiet">Each account has the same quota,
+${sizeText(service.usage.limits.accountBytesMax)}: it is the setting ${
+      link("/settings#ACCOUNT_BYTES_MAX", "ACCOUNT_BYTES_MAX")
+    }. These are the accounts that have stored most; ${
+      link("/accounts", "all accounts")
+    } have their own pages, and ${link("/limits", "the limits")} show their requests.</p>
+`
+
 const spentText = (spent: number): string => `${spent}${isBound(spent) ? " or more" : ""}`
 
 const diskText = (disk: OperationFigures["disk"]): string =>
@@ -179,7 +195,9 @@ export const administrationView = (service: Service, figures: OperationFigures):
   title: "Administration",
   tree: () => tree(service, figures),
   body: () => {
-    const parts = html`${alertList(alertsOf(figures))}${clusterFacts(figures)}${nodeFacts(figures)}`
+    const parts = html`${alertList(alertsOf(figures))}${clusterFacts(figures)}${
+      accountPart(service, figures)
+    }${nodeFacts(figures)}`
     return html`${livePart("administration", parts)}${liveState}`
   },
   scripts: [liveScriptPath],

@@ -1,8 +1,10 @@
 /**
  * What the operator's page shows. It is in the memory of the node that answers, or was published by
- * the other nodes, as for `/cluster`; only the open reports are read from the store, by their keys.
+ * the other nodes, as for `/cluster`. Two things are read from the store: the open reports, by
+ * their keys, and the totals of accounts, at most once in `usageShownMs`.
  */
 import { Effect } from "effect"
+import type { OwnerUse } from "../../../actors/index.ts"
 import type { HttpMetrics, Service } from "../../pipeline/index.ts"
 import type { DiskFloor, PolicyUse } from "../../rates/index.ts"
 import { type ClusterStatus, clusterStatus, countQuarantined } from "../cluster/index.ts"
@@ -35,6 +37,8 @@ export interface OperationFigures {
   readonly reports: number | undefined
   /** Content of clients without an account, at all nodes; undefined before it was first read. */
   readonly anonymous: { readonly bytes: number; readonly bytesMax: number } | undefined
+  /** The accounts that have stored most, at all nodes; undefined: not read. */
+  readonly accounts: ReadonlyArray<OwnerUse> | undefined
   /* Of this node. */
   /** Whether it is connected to NATS; undefined where there is none. */
   readonly isConnected: boolean | undefined
@@ -90,6 +94,10 @@ export const operationFigures = Effect.fnUntraced(function*(
   const status = yield* clusterStatus(service)
   // The page is needed most while the store fails.
   const reports = yield* Effect.orElseSucceed(countReports(service), () => undefined)
+  const accounts = yield* Effect.orElseSucceed(
+    usage.recentLargestAccounts(service.nowMs()),
+    () => undefined
+  )
   return {
     node: status.self,
     version: settings.version,
@@ -97,6 +105,7 @@ export const operationFigures = Effect.fnUntraced(function*(
     cluster: clusterFigures(status),
     reports,
     anonymous: anonymousContent(usage),
+    accounts,
     isConnected: system.snapshot().traffic?.isConnected,
     disk: diskFloor?.figures,
     spentLimits: spentLimitsOf(rateLimiter?.busiest() ?? []),

@@ -1,2 +1,3 @@
 /** Who uses most of the rate limits and quotas, for admins (protocol §7). */
-export { limitUsageResource } from "./limit-usage-resource.ts"
+export { limitUsageResource, quotaSchema } from "./limit-usage-resource.ts"
+export { accountQuotaElement, accountUsageTable } from "./limit-usage-views.ts"

@@ -19,7 +19,8 @@ const rate = object({
   clients
 }, ["policy", "requests", "window-seconds"])
 
-const quota = object({
+/** A quota, with the clients that use most of it. */
+export const quotaSchema = object({
   ...attributes({ name: oneOf("network", "account"), "max-bytes": digits, day: text }),
   clients
 }, ["name", "max-bytes"])
@@ -32,7 +33,7 @@ export const limitUsageResource: ResourceDefinition = {
     LimitUsage: rootElement("limit-usage", {
       ...attributes({ href: uri, node: text }),
       rates: object({ rate: list(rate) }),
-      quotas: object({ quota: list(quota) })
+      quotas: object({ quota: list(quotaSchema) })
     }, ["href", "node", "quotas"])
   },
   operations: {

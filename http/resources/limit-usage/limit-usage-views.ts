@@ -1,6 +1,7 @@
 /** The document and the page of `/limits`. */
 import type { OwnerUse } from "../../../actors/index.ts"
-import { emptyState, type Html, html, link, share, table } from "../../formats/html/index.ts"
+import { emptyState, type Html, html, link, share, sizeText,
+  table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -41,26 +42,35 @@ const quotaElements = (
   service: Service,
   { accounts, networks, nowMs }: LimitUsage
 ): ReadonlyArray<Element> => {
-  const { accountBytesMax, networkBytesMax } = service.usage.limits
+  const { networkBytesMax } = service.usage.limits
   const ofNetworks = networks.map(({ bytes, name }) =>
     element("client", { network: name, "used-bytes": bytes })
   )
-  const ofAccounts = accounts.map(({ bytes, name }) => {
-    const href = absoluteUri(service, accountContent(name))
-    return element("client", { account: name, "used-bytes": bytes, href })
-  })
   return [
     element(
       "quota",
       { name: "network", "max-bytes": networkBytesMax, day: dayOf(nowMs) },
       listOf("clients", ofNetworks)
     ),
-    element(
-      "quota",
-      { name: "account", "max-bytes": accountBytesMax },
-      listOf("clients", ofAccounts)
-    )
+    accountQuotaElement(service, accounts)
   ]
+}
+
+/** The quota of accounts, with those that use most of it. */
+export const accountQuotaElement = (
+  service: Service,
+  accounts: ReadonlyArray<OwnerUse>
+): Element => {
+  const clients = accounts.map(({ bytes, name }) => {
+    const href = absoluteUri(service, accountContent(name))
+    return element("client", { account: name, "used-bytes": bytes, href })
+  })
+  const { accountBytesMax } = service.usage.limits
+  return element(
+    "quota",
+    { name: "account", "max-bytes": accountBytesMax },
+    listOf("clients", clients)
+  )
 }
 
 interface Row {
@@ -71,14 +81,22 @@ interface Row {
   readonly max: number
 }
 
-const usageRow = ({ max, name, path, used }: Row): Html =>
-  html`<tr><th scope="row">${
-    path === undefined ? name : link(path, name)
-  }</th><td class="num">${used}</td><td class="num">${max}</td>
+/** A number of requests, or of bytes, for people. */
+type AmountText = (amount: number) => string
+
+const usageRow = ({ max, name, path, used }: Row, textOf: AmountText): Html =>
+  html`<tr><th scope="row">${path === undefined ? name : link(path, name)}</th><td class="num">${
+    textOf(used)
+  }</td><td class="num">${textOf(max)}</td>
 <td class="num">${share(`Share of ${name}`, used, max)}</td></tr>
 `
 
-const usageTable = (title: string, client: string, rows: ReadonlyArray<Row>): Html =>
+const usageTable = (
+  title: string,
+  client: string,
+  textOf: AmountText,
+  rows: ReadonlyArray<Row>
+): Html =>
   html`<h2>${title}</h2>
 ${
     rows.length === 0
@@ -86,19 +104,34 @@ ${
       : table(
         title,
         [client, { number: "Used" }, { number: "Of" }, { number: "Share" }],
-        rows.map(usageRow)
+        rows.map((row) => usageRow(row, textOf))
       )
   }`
 
-const page = (service: Service, usage: LimitUsage): Html => {
-  const { accountBytesMax, networkBytesMax } = service.usage.limits
-  const rows = (uses: ReadonlyArray<OwnerUse>, max: number, isAccount: boolean) =>
-    uses.map(({ bytes, name }): Row => ({
+/** The accounts that have stored most, with their quota. */
+export const accountUsageTable = (
+  { usage }: Pick<Service, "usage">,
+  accounts: ReadonlyArray<OwnerUse>
+): Html =>
+  usageTable(
+    "Content of accounts",
+    "Account",
+    sizeText,
+    accounts.map(({ bytes, name }) => ({
       name,
-      ...isAccount ? { path: accountContent(name) } : {},
+      path: accountContent(name),
       used: bytes,
-      max
+      max: usage.limits.accountBytesMax
     }))
+  )
+
+const page = (service: Service, usage: LimitUsage): Html => {
+  const { networkBytesMax } = service.usage.limits
+  const networks = usage.networks.map(({ bytes, name }) => ({
+    name,
+    used: bytes,
+    max: networkBytesMax
+  }))
   return html`<p class="quiet">Requests are those that the node ${usage.node} has counted.</p>
 ${
     usage.rates.map(({ clients, policy, rate: { quota, windowMs } }) =>
@@ -107,16 +140,13 @@ ${
           windowMs / msPerSecond
         } s`,
         policy === "account" ? "Account" : "Network",
+        String,
         clients.map(({ key, used }) => ({ name: key, used, max: quota }))
       )
     )
-  }${
-    usageTable(
-      "Bytes that networks published today",
-      "Network",
-      rows(usage.networks, networkBytesMax, false)
-    )
-  }${usageTable("Bytes of accounts", "Account", rows(usage.accounts, accountBytesMax, true))}`
+  }${usageTable("Content that networks published today", "Network", sizeText, networks)}${
+    accountUsageTable(service, usage.accounts)
+  }`
 }
 
 /** The busiest clients. */

@@ -19,11 +19,13 @@ const valueCell = ({ isSecret, source, value }: ShownSetting): Html | string =>
     ? html`<span class="quiet">not shown</span>`
     : value ?? html`<span class="quiet">none</span>`
 
-/** Two columns, which a phone has room for. */
-const settingRow = (setting: ShownSetting): Html =>
-  html`<tr><th scope="row">${setting.name}<br><code>${setting.variable}</code></th>
-<td>${valueCell(setting)}<br><span class="quiet">${setting.source}</span></td></tr>
+/** Two columns, which a phone has room for. Other pages lead to a setting by its variable. */
+const settingRow = (setting: ShownSetting): Html => {
+  const { name, source, variable } = setting
+  return html`<tr id="${variable}"><th scope="row">${name}<br><code>${variable}</code></th>
+<td>${valueCell(setting)}<br><span class="quiet">${source}</span></td></tr>
 `
+}
 
 /** The settings of the node that answers. */
 export const settingsView = (service: Service): ResourceView => {
