@@ -1,10 +1,18 @@
-/** The inspector in a browser, by keyboard: actors of several kinds in quarantine, and released. */
+/**
+ * The inspector in a browser: the log, the timer and the queue of actors; by keyboard, actors of
+ * several kinds in quarantine, and released.
+ */
+import { Effect } from "effect"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import type { OutgoingMailboxMessage } from "../../actors/outgoing-mailbox/index.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { address } from "../../runtime/index.ts"
+import { address, keyOf } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "../http/harness.ts"
+import { outgoing, recipients, startReceiver } from "../http/outgoing-harness.ts"
 import { quarantineActor } from "../http/quarantined-actor.ts"
+import { eventually } from "../http/receiver.ts"
 import { launchBrowser, openTab, signIn } from "./browser/browser.ts"
 import { Keyboard } from "./browser/keyboard.ts"
 
@@ -43,11 +51,40 @@ const samples: ReadonlyArray<Sample> = [
   }
 ]
 
+const busy = address("outgoing-mailbox", "busy")
+
+/** Each is a change, and so its reply waits for a commit. */
+const pausing = (isPaused: boolean): OutgoingMailboxMessage => ({
+  _tag: "Replace",
+  caller: { account: "admin", admin: true },
+  isPaused,
+  origins: []
+})
+
+const waiting: Array<Promise<unknown>> = []
+
+const run = Effect.runPromise
+
+/** Sends the busy actor messages just before it is inspected. */
+const withMessages = (one: Service): Service => {
+  const { system } = one
+  const inspect: Service["system"]["inspect"] = (of) =>
+    Effect.suspend(() => {
+      if (keyOf(of) === keyOf(busy)) {
+        for (const isPaused of [false, true, false]) {
+          waiting.push(run(system.ask(busy, pausing(isPaused))))
+        }
+      }
+      return system.inspect(of)
+    })
+  return { ...one, system: { ...system, inspect } }
+}
+
 let service: Harness
 let browser: Browser
 
 beforeAll(async () => {
-  service = await startService(resourceTable)
+  service = await startService((shared) => resourceTable(withMessages(shared)))
   browser = await launchBrowser()
 })
 
@@ -77,7 +114,7 @@ it.each(samples)(
     await page.goto(`${service.base}/cluster/actors/${kind}`)
     const id = await page.getByRole("main").locator("ol a").last().innerText()
     // The header has a link of this name, too.
-    await (await keyboard.to("Skip to the content")).enter()
+    await keyboard.skip()
     await (await keyboard.to(id)).enter()
     expect(await tab.heading()).toBe(`${kind}/${id}`)
     expect(await fact(page, "In memory").innerText()).toBe("yes")
@@ -99,3 +136,46 @@ it.each(samples)(
     await tab.close()
   }
 )
+
+it("shows the timer of a notification, and the items of its log", async () => {
+  const receiver = await startReceiver()
+  const body = outgoing([`${receiver.base}/503/inbox`], "not for admins")
+  const sent = await service.send("POST", "/outgoing/admin", { basic, body })
+  expect(sent.status).toBe(202)
+  const href = sent.header("location")
+  const next = await eventually("the first attempt has failed", async () => {
+    const [recipient] = recipients(await service.send("GET", href, { basic }))
+    return recipient?.attributes["status"] === "retry" ? recipient.attributes["next"] : undefined
+  })
+
+  const tab = await openTab(browser)
+  const { page } = tab
+  await signIn(tab, service.base, adminToken)
+  await page.goto(`${service.base}/cluster/actors/notification/${href.split("/").at(-1)}`)
+  expect(await fact(page, "Timer").locator("time").getAttribute("datetime")).toBe(next)
+  expect(await fact(page, "Last log item").innerText()).toBe("2")
+  expect(await fact(page, "Messages without a reply").innerText()).toBe("0")
+  // Of the log: its number, the index of its recipient, and its length.
+  expect(await page.getByLabel("State").innerText()).toMatch(/"attemptLog": \[\s+\[2, 0, \d+\]/)
+  const items = page.getByRole("main").locator("ol.entries > li")
+  expect(await items.count()).toBe(2)
+  expect(await items.first().innerText()).toMatch(/^Item 1\s+not shown, \d+ characters$/)
+  expect(await items.last().innerText()).toMatch(/^Item 2\s+\{"recipient":0,[^]*"code":503,/)
+  expect(await page.getByRole("main").innerText()).not.toContain("not for admins")
+  await tab.inspect("inspector-notification")
+  await tab.close()
+  await receiver.close()
+})
+
+it("shows how many messages of an actor wait for their replies", async () => {
+  await run(service.service.system.ask(busy, pausing(true)))
+  const tab = await openTab(browser)
+  const { page } = tab
+  await signIn(tab, service.base, adminToken)
+  await page.goto(`${service.base}/cluster/actors/${busy.kind}/${busy.id}`)
+  expect(waiting).toHaveLength(3)
+  expect(await fact(page, "Messages without a reply").innerText()).toBe("3")
+  await Promise.all(waiting)
+  await tab.inspect("inspector-busy")
+  await tab.close()
+})

@@ -111,6 +111,12 @@ const liftForm = ({ address, inspection }: InspectedNode): Html =>
 <button type="submit">Lift the quarantine</button></form>
 `
 
+/** A list of numbers in indented JSON, which has a line for each. */
+const numberList = /\[\n\s+(-?\d[\d.,\s-]*?)\s+\]/g
+
+const withShortLists = (json: string): string =>
+  json.replace(numberList, (_, numbers: string) => `[${numbers.replaceAll(/\s+/g, " ")}]`)
+
 const stateOf = (
   { address: { kind }, inspection: { isLoaded, state, stateChars } }: InspectedNode
 ): Html => {
@@ -126,7 +132,7 @@ const stateOf = (
     ? "In memory; the store may not have all of it yet."
     : "From the store; the actor is not in memory."
   return html`<p class="quiet">${about}</p>
-<pre tabindex="0" aria-label="State">${text}</pre>
+<pre tabindex="0" aria-label="State">${withShortLists(text)}</pre>
 `
 }
 
