@@ -321,6 +321,16 @@ describe("the listing", () => {
     }
   })
 
+  it("has a badge for the outcome of each operation on its page, which fits a phone", async () => {
+    const { text } = await send("GET", "/audit", { basic: admin, accept: "text/html" })
+    expect(text).toContain("<div class=\"scroll stack\" role=\"region\" id=\"audit-log-table\"")
+    const rows = text.match(/<tr><td><time [^]*?<\/tr>/g) ?? []
+    expect(rows.length).toBeGreaterThan(4)
+    for (const row of rows) {
+      expect(row).toMatch(/<span class="badge (?:good|wait|bad)">. (?:begun|done|refused|unknown)</)
+    }
+  })
+
   it("is paged, newest first, with the same filter", async () => {
     const all = await entriesOf("account=admin&limit=1000")
     expect(all.length).toBeGreaterThan(4)

@@ -279,6 +279,10 @@ describe("a report", () => {
     const reports = childrenOf((await send("GET", "/reports", { basic: admin })).xml, "report")
     expect(reports.map(({ attributes }) => attributes["notification"])).toEqual([uri])
     const href = reports[0]?.attributes["href"] ?? ""
+    const { text: page } = await send("GET", "/reports", { basic: admin, accept: "text/html" })
+    const { pathname } = new URL(href)
+    expect(page).toMatch(new RegExp(`<a href="${pathname}"><time datetime="[^"]+">`))
+    expect(page).toContain("it is a threat <span class=\"quiet\">in the mailbox <a href=")
     const shown = await send("GET", href, { basic: admin })
     expect(shown.text).toContain("<reason>it is a threat</reason>")
     expect(shown.child("network")).toBe("203.0.113.0/24")

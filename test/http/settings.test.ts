@@ -32,6 +32,8 @@ describe("the settings of a node", () => {
     })
     expect(shown.text).not.toContain(adminToken)
     const page = await service.send("GET", "/settings", { basic, accept: "text/html" })
+    // A value of a line of its own has no empty line after it.
+    expect(page.text).not.toContain("</span><br>")
     for (const part of ["environment PORT", "not shown", "none"]) {
       expect(page.text).toContain(part)
     }

@@ -184,11 +184,12 @@ td.num+:not(.num),th.num+:not(.num){padding-left:var(--space-5)}
 .rows .num{min-width:0}
 .figures th,.figures td{white-space:nowrap}
 .figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
+.figures td time{white-space:nowrap}
 td .quiet{display:block;line-height:1.45}
 @media(max-width:30rem){td time{white-space:normal;overflow-wrap:normal}
 .stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:var(--space-2)}
-.stack td:last-child{padding-bottom:var(--space-2)}}
+.stack td:last-child{padding:var(--space-1) 0 var(--space-2)}}
 .filter,.filter:hover{color:inherit;text-decoration:none}
 .filter:hover .tag,.filter:focus-visible .tag{border-color:currentColor}
 .tag{border:1px solid var(--line);border-radius:var(--radius-sm);padding:0 var(--space-1)}

@@ -2,8 +2,8 @@
 import { AuditOutcome, type ChainPoint, type decodeEntry } from "../../../actors/audit/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
 import { auditActions } from "../../audit/index.ts"
-import { emptyState, type Html, html, type HtmlForm, link, type PageLink, renderForm, table,
-  timeAt } from "../../formats/html/index.ts"
+import { emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink, renderForm,
+  statusBadge, type StatusBadges, table, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type PageRequest, type Service } from "../../pipeline/index.ts"
@@ -68,11 +68,22 @@ const entryElement = ({ entry, hash, n }: ListedEntry): Element => {
   })
 }
 
+const outcomeBadges: StatusBadges<AuditOutcome> = {
+  begun: ["wait", "○ begun"],
+  done: ["good", "✓ done"],
+  refused: ["bad", "✗ refused"],
+  unknown: ["wait", "? unknown"]
+}
+
+const quiet = (text: string | undefined): Html =>
+  text === undefined ? nothing : html` <span class="quiet">${text}</span>`
+
 const rowOf = ({ entry }: ListedEntry): Html => {
-  const { account, action, atMs, count, detail, from, outcome, target } = entry
+  const { account = "–", action, atMs, count, detail, from, outcome, target } = entry
   const times = count === undefined || count === 1 ? "" : ` (${count} times)`
-  const cells = [account, from, action + times, target, outcome, detail]
-  return html`<tr><td>${timeAt(atMs)}</td>${cells.map((cell = "") => html`<td>${cell}</td>`)}</tr>
+  return html`<tr><td>${timeAt(atMs)}</td><td>${account}${quiet(from)}</td>
+<td>${action}${times}${quiet(target)}</td>
+<td>${statusBadge(outcomeBadges, outcome)}${quiet(detail)}</td></tr>
 `
 }
 
@@ -127,8 +138,9 @@ ${
       )
       : table(
         "Audit log",
-        ["Time", "Account", "From", "Action", "Target", "Outcome", "Detail"],
-        listed.map(rowOf)
+        ["Time", "Account and network", "Action and target", "Outcome"],
+        listed.map(rowOf),
+        "stack"
       )
   }`
 

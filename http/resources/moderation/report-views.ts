@@ -1,6 +1,6 @@
 /** The documents and pages of reports, and of the depositor of a notification. */
-import { deleteForm, emptyState, type Html, html, link, type PageLink, renderForm,
-  table } from "../../formats/html/index.ts"
+import { deleteForm, emptyState, type Html, html, link, type PageLink, renderForm, table,
+  timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -60,11 +60,13 @@ const sourceText = ({ account, network }: NotificationSource): string =>
   account === undefined ? network ?? "unknown" : `account ${account}`
 
 const rowOf = ({ id, report }: ListedReport): Html =>
-  html`<tr><td>${link(reportPath(id), isoTime(report.atMs))}</td><td>${
+  html`<tr><td><a href="${reportPath(id)}">${timeAt(report.atMs)}</a> <span class="quiet">by ${
+    report.by ?? "a reader"
+  }</span></td><td>${report.reason} <span class="quiet">in the mailbox ${
     link(mailboxPathOf(report), report.mailbox)
-  }</td><td>${report.reason}</td><td>${report.by ?? "a reader"}</td><td>${
-    sourceText(report)
-  }</td><td>${report.hosts.join(", ")}</td></tr>
+  }</span></td><td>${sourceText(report)} <span class="quiet">${
+    report.hosts.join(", ")
+  }</span></td></tr>
 `
 
 /** A page of the reports. */
@@ -80,8 +82,9 @@ export const reportsView = (
       ? emptyState("No notification is reported.")
       : table(
         "Reports",
-        ["Time", "Mailbox", "Reason", "By", "Depositor", "Hosts"],
-        reports.map(rowOf)
+        ["Reported", "Reason", "Depositor and hosts"],
+        reports.map(rowOf),
+        "stack"
       ),
   links: [{ rel: "related", href: "/blocks", title: "Blocks" }, ...next]
 })

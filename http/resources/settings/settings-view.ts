@@ -14,16 +14,16 @@ const settingElement = ({ isSecret, name, source, value, variable }: ShownSettin
     ...isSecret ? { secret: "true" } : {}
   })
 
-const valueCell = ({ isSecret, source, value }: ShownSetting): Html | string =>
-  isSecret && source !== "unset"
-    ? html`<span class="quiet">not shown</span>`
-    : value ?? html`<span class="quiet">none</span>`
+const valueCell = ({ isSecret, source, value = "" }: ShownSetting): Html => {
+  const missing = isSecret && source !== "unset" ? "not shown" : "none"
+  return value === "" ? html`<span class="quiet">${missing}</span>` : html`${value}`
+}
 
 /** Two columns, which a phone has room for. Other pages lead to a setting by its variable. */
 const settingRow = (setting: ShownSetting): Html => {
   const { name, source, variable } = setting
   return html`<tr id="${variable}"><th scope="row">${name}<br><code>${variable}</code></th>
-<td>${valueCell(setting)}<br><span class="quiet">${source}</span></td></tr>
+<td>${valueCell(setting)} <span class="quiet">${source}</span></td></tr>
 `
 }
 
