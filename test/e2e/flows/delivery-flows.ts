@@ -30,7 +30,7 @@ const compose = async (
   await walk.fill("The message itself", "They are under the mat.")
   await walk.press("Name this outgoing mailbox as the sender", "Space")
   await walk.enter("Send")
-  expect(await walk.tab.heading()).toBe("An outgoing notification")
+  expect(await walk.tab.heading()).toBe(about)
 }
 
 const follow = async (walk: Walk, { busy, gone }: Recipients): Promise<void> => {
@@ -39,7 +39,7 @@ const follow = async (walk: Walk, { busy, gone }: Recipients): Promise<void> => 
   await walk.appears("✗ failed")
   await walk.step("statuses")
   await walk.enter(/attempts?$/)
-  await walk.step("attempts", "Attempts of an outgoing notification")
+  await walk.step("attempts", "Attempts: the keys")
   await walk.press("Request and answer")
   await walk.shows("Headers of the request")
   await walk.step("exchange")
@@ -60,10 +60,13 @@ const follow = async (walk: Walk, { busy, gone }: Recipients): Promise<void> => 
 }
 
 const followUp = async (walk: Walk, { mailbox }: Recipients): Promise<void> => {
+  await walk.press(/^Send it again to some recipients/)
   await walk.fill("Recipients", mailbox)
   await walk.enter("Send again")
   await walk.step("sent-again")
   await walk.appears("✓ sent")
+  await walk.press(/^Replace it/)
+  await walk.step("unfolded")
   await walk.fill("What it is about", "the other keys")
   await walk.fill("The message itself", "They are at the neighbors'.")
   await walk.enter("Replace")
@@ -86,6 +89,7 @@ const replaySpan = async (walk: Walk, { gone }: Recipients): Promise<void> => {
   await walk.enter("✗ failed")
   await walk.lists(1)
   await walk.step("failed-only")
+  await walk.press("Try all failed recipients again")
   await walk.enter("Try again")
   await walk.step("tried-again", "Tried again")
   await walk.enter("The outgoing mailbox")
@@ -169,9 +173,13 @@ const rotate = async (walk: Walk): Promise<void> => {
   await walk.enter("Status of the registration")
   await walk.enter("Verify")
   await walk.appears("✓ active")
+  await walk.press(/^Push again what came/)
   await walk.fill("Since", "2026-01-01T00:00:00Z")
+  await walk.fill("Until", "2026-01-02T00:00:00Z")
   await walk.enter("Push again")
   await walk.appears("✓ active")
+  await walk.press(/^Check the signature of a push/)
+  await walk.step("unfolded")
   await walk.fill("Header fields", "webhook-id: none")
   await walk.fill("Body", "{}")
   await walk.enter("Check the signature")
@@ -197,7 +205,7 @@ export const registrationFlow = async (walk: Walk): Promise<void> => {
   await rotate(walk)
   await walk.enter("All registrations")
   await walk.step("listed")
-  await walk.enter(`${origin}/hook`)
+  await walk.enter(`${new URL(origin).host}/hook`)
   walk.tab.expects(410)
   await walk.enter("End")
   await walk.appears("There is nothing here.")

@@ -36,6 +36,7 @@ export const queryFlow = async (walk: Walk): Promise<void> => {
   await walk.step("changed")
   await walk.header("Queries")
   walk.tab.expects(400)
+  await walk.press("Or write the document")
   await walk.fill("Query", "<query on=\"customers\"><any></query>")
   await walk.enter("Create from the document")
   await walk.step("refused")
