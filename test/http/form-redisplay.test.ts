@@ -68,6 +68,15 @@ describe("a form that is refused", () => {
     }
   )
 
+  it("names the field by its label, and by its name in the document of the problem", async () => {
+    const fields = { name: "labeled", retention: "soon" }
+    const page = await post("/mailboxes", fields, "text/html")
+    expect(page.text).toContain("✗ “Kept after retrieval for” must be a duration of ISO 8601")
+    expect(page.text).not.toContain("retention must be")
+    const plain = await post("/mailboxes", fields, "application/xml")
+    expect(plain.text).toContain("retention must be a duration of ISO 8601")
+  })
+
   it("comes back from the path of deposits that need no account, too", async () => {
     const page = await post("/mailboxes/box", { description: "", content: typed }, "text/html", "")
     expect(page.status).toBe(422)

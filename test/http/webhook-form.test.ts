@@ -84,13 +84,17 @@ describe("the form of webhooks", () => {
   it("shows a fault beside its field, with what was typed but no secret", async () => {
     const { document, save } = await open("faults")
     const faults: ReadonlyArray<readonly [Readonly<Record<string, string>>, string, string]> = [
-      [{ webhook: "{title}" }, "webhook", "webhook has a brace outside a pointer"],
-      [{ "webhook-link": "}" }, "webhook-link", "webhook-link has a brace outside a pointer"],
-      [{ "webhook-tags": "x".repeat(1025) }, "webhook-tags", "webhook-tags may have 1024"],
-      [{ sender: "other" }, "sender", "sender must be one of"],
-      [{ sender: "github", webhook: "{/a}" }, "webhook", "webhook must be empty"],
-      [{ webhook: "{/a}", secret: "short" }, "secret", "secret must have 8 to 256"],
-      [{ secret, unsigned: "true" }, "secret", "secret must be empty"]
+      [{ webhook: "{title}" }, "webhook", "“Description” has a brace outside a pointer"],
+      [{ "webhook-link": "}" }, "webhook-link", "“Link” has a brace outside a pointer"],
+      [{ "webhook-tags": "x".repeat(1025) }, "webhook-tags", "“Tags” may have 1024"],
+      [{ sender: "other" }, "sender", "“Sender” must be one of"],
+      [{ sender: "github", webhook: "{/a}" }, "webhook", "“Description” must be empty"],
+      [
+        { webhook: "{/a}", secret: "short" },
+        "secret",
+        "“New secret for signatures” must have 8 to 256"
+      ],
+      [{ secret, unsigned: "true" }, "secret", "“New secret for signatures” must be empty"]
     ]
     for (const [fields, name, fault] of faults) {
       const answer = await save(fields)

@@ -207,6 +207,10 @@ const controlOfFault = (
 const typedValue = ({ option }: Control, values: ReadonlyArray<string>): string =>
   values.find((value) => option === undefined || value === option) ?? ""
 
+/** A fault beside its field, where the reader sees the field's label and not its name. */
+const labeledFault = ({ label, name }: Control, fault: string): string =>
+  fault.startsWith(`${name} `) ? `“${label}”${fault.slice(name.length)}` : fault
+
 /** The form with its typed values, and the fault beside its field. */
 export const redisplayedForm = (
   definition: HtmlForm,
@@ -222,7 +226,7 @@ export const redisplayedForm = (
       ...control.type === "hidden" || control.type === "password"
         ? {}
         : { value: typedValue(control, valuesOf(control.name)) },
-      ...control === faulty ? { fault } : {}
+      ...control === faulty ? { fault: labeledFault(control, fault) } : {}
     }))
   }
 }

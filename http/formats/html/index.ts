@@ -8,9 +8,9 @@ export { icon } from "./icon.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
 export { iconsLicense } from "./lucide.ts"
-export { addressLink, badge, copyField, emptyState, type Heading, livePart, liveState, namedLink,
-  secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo, timeAt,
-  uriName } from "./parts.ts"
+export { addressLink, badge, cardTable, copyField, emptyState, type Heading, livePart, liveState,
+  namedLink, secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo,
+  timeAt, uriName } from "./parts.ts"
 export { chartsScript, chartsScriptPath, chipsScript, chipsScriptPath, iconPath, listScript,
   listScriptPath, liveScript, liveScriptPath, notifyScript, notifyScriptPath, pageScript,
   searchScript, searchScriptPath, serviceWorker } from "./scripts/index.ts"

@@ -103,6 +103,34 @@ aria-label="${about}" tabindex="0"><table>
 ${rows}</tbody></table></div>
 `
 
+/** A cell of {@link cardTable}, with the heading that it shows on a phone. */
+const cardCell = (head: Heading, content: Html | string): Html => {
+  const label = typeof head === "string" ? head : head.number
+  const kind = typeof head === "string" ? undefined : "num"
+  return html`<td${attribute("class", kind)} data-label="${label}">${content}</td>`
+}
+
+/**
+ * A table of records, each of which is a card on a phone: the first cell is its title, and empty
+ * cells are left out.
+ */
+export const cardTable = (
+  about: string,
+  heads: ReadonlyArray<Heading>,
+  rows: ReadonlyArray<ReadonlyArray<Html | string>>
+): Html =>
+  table(
+    about,
+    heads,
+    rows.map(([title = "", ...cells]) =>
+      html`<tr><th scope="row">${title}</th>${
+        cells.map((cell, at) => cardCell(heads[at + 1] ?? "", cell))
+      }</tr>
+`
+    ),
+    "rows cards"
+  )
+
 /** The text of an empty list; `advice` says how to fill it. */
 export const emptyState = (text: string, advice: Html | string = ""): Html =>
   html`<p class="empty">${text}${advice === "" ? "" : " "}${advice}</p>

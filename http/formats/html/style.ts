@@ -189,7 +189,19 @@ td .quiet{display:block;line-height:1.45}
 @media(max-width:30rem){td time{white-space:normal;overflow-wrap:normal}
 .stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:var(--space-2)}
-.stack td:last-child{padding:var(--space-1) 0 var(--space-2)}}
+.stack td:last-child{padding:var(--space-1) 0 var(--space-2)}
+.cards thead,.cards td:empty{display:none}.cards table,.cards tr,.cards th,.cards td{display:block}
+.cards tbody{display:block;background:var(--field);border:1px solid var(--line);
+border-radius:var(--radius-lg);box-shadow:var(--shadow-1)}
+.cards tr{padding:var(--space-3) var(--space-4)}
+.cards tr:not(:first-child){border-top:1px solid var(--line)}
+.cards tr>*{border:0;padding:var(--space-0) 0;text-align:left;white-space:normal}
+.cards tr>[data-label]{padding-left:calc(2*var(--space-7));position:relative}
+.cards [data-label]::before{content:attr(data-label);position:absolute;left:0;color:var(--quiet);
+font-size:var(--text-sm)}
+.cards tr>[data-label]:has(>form){padding:var(--space-2) 0 0}
+.cards [data-label]:has(>form)::before{content:none}}
+@media(min-width:30.01rem){.cards th time{font-weight:400;white-space:nowrap}}
 .filter,.filter:hover{color:inherit;text-decoration:none}
 .filter:hover .tag,.filter:focus-visible .tag{border-color:currentColor}
 .tag{border:1px solid var(--line);border-radius:var(--radius-sm);padding:0 var(--space-1)}

@@ -2,8 +2,9 @@
 import { type AccountView, Role, TokenScope,
   type TokenView } from "../../../actors/account/index.ts"
 import { scopeWords } from "../../auth/credentials/index.ts"
-import { type Control, type Html, html, type HtmlForm, link, methodControl, type PageLink,
-  renderForm, secretsOnce, share, sizeText, table, timeAt } from "../../formats/html/index.ts"
+import { cardTable, type Control, type Html, html, type HtmlForm, link, methodControl,
+  type PageLink, renderForm, secretsOnce, share, sizeText,
+  timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
@@ -136,17 +137,18 @@ export const reportsForm = (name: string, value = ""): HtmlForm => ({
 })
 
 const tokenTable = (name: string, tokens: ReadonlyArray<TokenView>): Html =>
-  table(
+  cardTable(
     "Tokens",
     ["Token", "Scope", "Created", "Expires", "Last used"],
     tokens.map((token) => {
       const { createdAtMs, expiresAtMs, id, label, usedAtMs } = token
-      return html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
-        scopeOf(token) ?? "all"
-      }</td><td>${timeAt(createdAtMs)}</td><td>${
-        expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
-      }</td><td>${usedAtMs === undefined ? "never" : timeAt(usedAtMs)}</td></tr>
-`
+      return [
+        link(tokenPath(name, id), label ?? id),
+        scopeOf(token) ?? "all",
+        timeAt(createdAtMs),
+        expiresAtMs === undefined ? "never" : timeAt(expiresAtMs),
+        usedAtMs === undefined ? "never" : timeAt(usedAtMs)
+      ]
     })
   )
 
@@ -175,15 +177,14 @@ ${link("#failure-reports-failure-reports", "Choose a mailbox")}`
 ${tokenTable(account.name, account.tokens)}`
 
 const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
-  table(
+  cardTable(
     "Accounts",
     ["Account", "Roles", "Created"],
-    accounts.map((account) =>
-      html`<tr><th scope="row">${link(accountPath(account.name), account.name)}</th><td>${
-        rolesOf(account)
-      }</td><td>${timeAt(account.createdAtMs)}</td></tr>
-`
-    )
+    accounts.map((account) => [
+      link(accountPath(account.name), account.name),
+      rolesOf(account),
+      timeAt(account.createdAtMs)
+    ])
   )
 
 /**

@@ -1,7 +1,7 @@
 /** The document and the page of the listing of content. */
 import type { ContentSummary } from "../../../actors/content/index.ts"
-import { emptyState, type Html, html, link, nothing, type PageLink, renderButton, sizeText, table,
-  timeAt } from "../../formats/html/index.ts"
+import { cardTable, emptyState, type Html, html, link, nothing, type PageLink, renderButton,
+  sizeText, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, contentUri, type Service } from "../../pipeline/index.ts"
@@ -38,15 +38,14 @@ const linkOf = (service: Service, id: string): string =>
 const row = (
   service: Service,
   { expiresAtMs, id, lengthBytes, owner, publishedAtMs, type }: ListedContent
-): Html =>
-  html`<tr><td>${link(linkOf(service, id), type)}</td><td>${
-    timeAt(publishedAtMs)
-  }</td><td class="num">${sizeText(lengthBytes)}</td><td>${owner ?? "no account"}</td><td>${
-    expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
-  }</td><td>${
-    renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`, { icon: "remove" })
-  }</td></tr>
-`
+): ReadonlyArray<Html | string> => [
+  link(linkOf(service, id), type),
+  timeAt(publishedAtMs),
+  sizeText(lengthBytes),
+  owner ?? "no account",
+  expiresAtMs === undefined ? "never" : timeAt(expiresAtMs),
+  renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`, { icon: "remove" })
+]
 
 const choices: ReadonlyArray<readonly [query: string, name: string]> = [
   ["", "everybody's, newest first"],
@@ -78,7 +77,7 @@ ${
   }${
     contents.length === 0
       ? emptyState("There is nothing here.", "Content that is published appears here.")
-      : table(
+      : cardTable(
         "Content",
         ["Type", "Published", { number: "Size" }, "Owner", "Expires", "Delete"],
         contents.map((one) => row(service, one))

@@ -1,6 +1,6 @@
 /** The documents and pages of blocks. */
 import { type Block, blockReasonCharsMax, blockValueCharsMax } from "../../../actors/index.ts"
-import { deleteForm, emptyState, type Html, html, type HtmlForm, link, renderForm, table,
+import { cardTable, deleteForm, emptyState, type Html, type HtmlForm, link, renderForm,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
@@ -56,11 +56,16 @@ export const blockForm = (path: string): HtmlForm => ({
   submit: "Block"
 })
 
-const rowOf = (path: string) => ({ atMs, id, kind, reason = "", untilMs, value }: Block): Html =>
-  html`<tr><td>${link(`${path}/${id}`, value)}</td><td>${kind}</td><td>${timeAt(atMs)}</td><td>${
-    untilMs === undefined ? "never" : timeAt(untilMs)
-  }</td><td>${reason}</td></tr>
-`
+const rowOf = (path: string) =>
+(
+  { atMs, id, kind, reason = "", untilMs, value }: Block
+): ReadonlyArray<Html | string> => [
+  link(`${path}/${id}`, value),
+  kind,
+  timeAt(atMs),
+  untilMs === undefined ? "never" : timeAt(untilMs),
+  reason
+]
 
 /** All blocks of a scope. */
 export const blocksView = (
@@ -78,7 +83,7 @@ export const blocksView = (
   body: () =>
     blocks.length === 0
       ? emptyState("Nothing is blocked.")
-      : table("Blocks", ["What", "Kind", "Since", "Ends", "Reason"], blocks.map(rowOf(path))),
+      : cardTable("Blocks", ["What", "Kind", "Since", "Ends", "Reason"], blocks.map(rowOf(path))),
   forms: renderForm(blockForm(path))
 })
 

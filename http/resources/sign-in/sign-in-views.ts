@@ -1,7 +1,7 @@
 /** The documents and pages of signing in and out, and of the browsers of an account. */
 import type { BrowserSessionView } from "../../../actors/account/index.ts"
-import { deleteForm, emptyState, type FormRank, type Html, html, link, renderButton, renderForm,
-  signInForm, signOutPath, table, timeAt } from "../../formats/html/index.ts"
+import { cardTable, deleteForm, emptyState, type FormRank, type Html, html, link, renderButton,
+  renderForm, signInForm, signOutPath, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -109,21 +109,21 @@ const nameOf = (agent: string): string => {
 const sessionRow = (
   { account, current }: ShownSessions,
   session: BrowserSessionView
-): Html =>
-  html`<tr><th scope="row">${nameOf(session.agent)}${
+): ReadonlyArray<Html | string> => [
+  html`${nameOf(session.agent)}${
     session.id === current && html` <span class="badge good">✓ this browser</span>`
-  }</th><td class="nowrap">${session.from}</td><td>${timeAt(session.createdAtMs)}</td><td>${
-    timeAt(session.usedAtMs)
-  }</td><td>${
-    renderButton(browserSessionPath(account, session.id), "Sign out", nameOf(session.agent), {
-      fields: { method: "delete" },
-      icon: "sign-out"
-    })
-  }</td></tr>
-`
+  }`,
+  session.from,
+  timeAt(session.createdAtMs),
+  timeAt(session.usedAtMs),
+  renderButton(browserSessionPath(account, session.id), "Sign out", nameOf(session.agent), {
+    fields: { method: "delete" },
+    icon: "sign-out"
+  })
+]
 
 const sessionTable = (shown: ShownSessions): Html =>
-  table(
+  cardTable(
     "Browsers",
     ["Browser", "From", "Signed in", "Last seen", "Sign out"],
     shown.sessions.map((session) => sessionRow(shown, session))
