@@ -22,6 +22,7 @@ interface Sending {
 const titleChars = 200
 const tokenNameChars = 100
 const agentChars = 200
+const templateChars = 1_000
 
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"'\u2028\u2029]/g, (one) => `&#${one.charCodeAt(0)};`)
@@ -240,6 +241,25 @@ export class Depositor {
       this.show("/cabinets/{cabinet}", await this.make("POST", "/cabinets", cabinet(query)))
     }
     this.show("/cabinets", "/cabinets")
+  }
+
+  /** The templates of a mailbox on its owner's page, and what they make of a webhook. */
+  private async webhooks(): Promise<void> {
+    const path = await this.mailbox("hostile-webhooks")
+    const form = { type: "application/x-www-form-urlencoded" }
+    // Braces are placeholders, and a template is one line.
+    const template = this.marks.of("a template of webhooks").text(templateChars)
+      .replaceAll(/[{}]/g, "").replaceAll(/\p{Cc}/gu, " ")
+    const templates = { webhook: `${template}{/title}`, "webhook-tags": template }
+    const fields = new URLSearchParams({ sender: "", ...templates }).toString()
+    expectStatus(await this.ask("POST", `${path}/webhooks`, fields, form), 303)
+    this.show("/mailboxes/{mailbox}", path)
+    const webhook = JSON.stringify({ title: this.marks.of("a webhook").text() })
+    const made = await this.make("POST", path, webhook, {
+      type: "application/json",
+      isAnonymous: true
+    })
+    this.show("/mailboxes/{mailbox}/notifications/{notification}", made)
   }
 
   /** `recipient`: the origin of a server that refuses with hostile problems. */
@@ -476,6 +496,7 @@ export class Depositor {
   /** Makes all deposits. */
   async deposit(recipient: string): Promise<Shown> {
     await this.mailboxes()
+    await this.webhooks()
     await this.outgoing(recipient)
     await this.sessions()
     await this.rows()
