@@ -3,7 +3,7 @@
 /** An expression whose value lists what does not belong into a page. */
 export const foreignParts = `(() => {
   const found = []
-  const names = ["page", "live", "list", "notify", "chips", "search"]
+  const names = ["page", "live", "list", "notify", "chips", "search", "charts"]
   const own = names.map((name) => location.origin + "/" + name + ".js")
   const add = (what, node) => found.push(what + ": " + node.outerHTML.slice(0, 200))
   const harmless = (value) => {
@@ -13,10 +13,14 @@ export const foreignParts = `(() => {
       return true
     }
   }
+  // The script of the charts places what it draws.
+  const isOfChart = (node) =>
+    location.pathname === "/cluster/history" && node.closest(".uplot") !== null
   const targets = ["href", "src", "action", "formaction", "data", "xlink:href", "poster", "ping"]
   for (const node of document.querySelectorAll("*")) {
     for (const { name, value } of node.attributes) {
-      if (name.startsWith("on") || name === "srcdoc" || name === "style") add(name, node)
+      if (name.startsWith("on") || name === "srcdoc") add(name, node)
+      if (name === "style" && !isOfChart(node)) add(name, node)
       if (targets.includes(name) && !harmless(value)) add(name, node)
     }
     const name = node.localName
