@@ -1,10 +1,10 @@
 /** What a notification decides while relays of its outgoing mailbox are paused. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { attemptLeaseMs, holdContinuesMs, holdMaxMs, holdMinMs,
-  recipientsInlineMax } from "../../actors/limits.ts"
+import { attemptLeaseMs, holdContinuesMs, holdMaxMs, holdMinMs, pausedOriginsMax,
+  recipientsInlineMax, recipientsMax } from "../../actors/limits.ts"
 import type { Queued } from "../../actors/notification/attempts.ts"
-import { pausesFormat } from "../../actors/notification/holds.ts"
+import { heldOf, pausesFormat } from "../../actors/notification/holds.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { RelayResources } from "../../actors/notification/relay-resources.ts"
 import { type AttemptAction, confirmHold, type HeldAttempt,
@@ -106,6 +106,32 @@ describe("a paused attempt", () => {
     })
     expect(again.actions).toMatchObject([{ attempt: 2 }])
     expect(stateOf(again).endedAtMs).toBeUndefined()
+  })
+})
+
+describe("the holds of many recipients", () => {
+  it("are compared once each, whatever the number of recipients", () => {
+    let reads = 0
+    const holds = Array.from({ length: pausedOriginsMax }, (_, at) => ({
+      get origin() {
+        reads++
+        return `https://${at}.example`
+      },
+      atMs: nowMs,
+      untilMs: nowMs + holdMinMs
+    }))
+    const recipients = Array.from({ length: recipientsMax }, (_, at) => ({
+      to: `https://${at % (2 * pausedOriginsMax)}.example/${at}`,
+      status: "waiting" as const,
+      attempts: 0,
+      tries: 0
+    }))
+    const held = heldOf({ ...one, holds, recipients }, recipients, nowMs) ?? {}
+    const expected = recipients.flatMap((_, at) =>
+      at % (2 * pausedOriginsMax) < pausedOriginsMax ? [String(at)] : []
+    )
+    expect(Object.keys(held)).toEqual(expected)
+    expect(reads).toBeLessThanOrEqual(2 * pausedOriginsMax)
   })
 })
 

@@ -4,10 +4,12 @@ import { pausedOriginsMax, pausesFormat } from "../../actors/index.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { upgradeRetrySeconds } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
+import { address } from "../../runtime/index.ts"
 import { type Answered, startService } from "./harness.ts"
 import { repeatLost } from "./lost-replies.ts"
 import { admin, each, outgoing, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
+import { quarantineActor } from "./quarantined-actor.ts"
 
 const formType = "application/x-www-form-urlencoded"
 
@@ -209,6 +211,23 @@ describe("a paused origin", () => {
 })
 
 describe("the pauses of an outgoing mailbox", () => {
+  it("are left out of its listing while its actor is in quarantine, which lists all", async () => {
+    const href = await sent(`${receiver.base}/1`)
+    await service.until(href, alice, "sent")
+    const name = pathOf(alice).slice("/outgoing/".length)
+    await quarantineActor(service, address("outgoing-mailbox", name))
+    expect((await service.send("GET", pausesOf(), { basic: alice })).status).toBe(503)
+    for (const accept of ["application/xml", "text/html"]) {
+      const listed = await service.send("GET", pathOf(alice), { basic: alice, accept })
+      expect([listed.status, listed.text]).toEqual([
+        200,
+        expect.stringContaining(new URL(href).pathname)
+      ])
+    }
+    // What is sent meanwhile is accepted, and waits until somebody knows the pauses.
+    expect((await service.post(alice, [`${receiver.base}/2`])).status).toBe(202)
+  })
+
   it("are for the account and admins only", async () => {
     const bob = await service.account(`bob-${accounts}`)
     const unknown = "/outgoing/nobody-here/pauses"
