@@ -115,17 +115,18 @@ const remove = Command.make(
 /** Characters that the last line of an export has at most. */
 const lastLineChars = 200
 
-/** Whether a text ends with the line by which the service confirms that the export is complete. */
-const isComplete = (tail: string): boolean => /\n\{"kind":"end",[^\n]*\}\n$/.test(tail)
+/** The line by which the service confirms that the export is complete, at the end of a text. */
+const lastLineOf = (tail: string): string | undefined =>
+  /\n(\{"kind":"end",[^\n]*\})\n$/.exec(tail)?.[1]
 
-/** Writes an export to standard output; false if the service has not sent all of it. */
-const writeExport = async (stream: ReadableStream<Uint8Array>): Promise<boolean> => {
+/** Writes an export to standard output; returns its last line if the service has sent all of it. */
+const writeExport = async (stream: ReadableStream<Uint8Array>): Promise<string | undefined> => {
   let tail = ""
   for await (const chunk of stream) {
     tail = (tail + Buffer.from(chunk).toString("latin1")).slice(-lastLineChars)
     if (!process.stdout.write(chunk)) await once(process.stdout, "drain")
   }
-  return isComplete(tail)
+  return lastLineOf(tail)
 }
 
 const exportAll = Command.make(
@@ -134,10 +135,18 @@ const exportAll = Command.make(
   Effect.fnUntraced(function*({ account, ...flags }) {
     const { name, service } = yield* locateAccount(flags, account)
     const stream = yield* call(service, ({ accounts }) => accounts.export(name))
-    if (!(yield* call(service, () => writeExport(stream)))) {
+    const end = yield* call(service, () => writeExport(stream))
+    if (end === undefined) {
       return yield* failed(
         `the export of the account ${name} ended early`,
         "delete it, and repeat the command"
+      )
+    }
+    const [, missing] = /"unavailable":(\d+)/.exec(end) ?? []
+    if (missing !== undefined) {
+      return yield* failed(
+        `the export of the account ${name} lacks ${missing} resources that are in quarantine`,
+        "its lines of the kind unavailable name them; repeat the command later"
       )
     }
   })

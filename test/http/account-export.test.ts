@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { exportLineBytes, exportPage, exportsAtOnceMax } from "../../http/limits.ts"
 import { Exchange } from "../../http/wire/exchange.ts"
+import { address } from "../../runtime/index.ts"
 import { type Mailboxes, notification, owner as admin, startMailboxes } from "./mailbox-harness.ts"
+import { quarantineActor, quarantineMailbox } from "./quarantined-actor.ts"
 
 let service: Mailboxes
 
@@ -177,6 +179,23 @@ describe("the export of an account", () => {
       expect(one?.length).toBeGreaterThan(10)
       expect(answer.text).not.toContain(one)
     }
+  })
+
+  it("goes on after an actor in quarantine, and says what it lacks", async () => {
+    const { basic } = await join("dora")
+    const box = await made("POST", "/mailboxes", { basic, headers: { Slug: "doras" } })
+    await made("POST", "/mailboxes", { basic, headers: { Slug: "doras-second" } })
+    await quarantineMailbox(service, "doras")
+    await quarantineActor(service, address("outgoing-mailbox", "dora"))
+    const answer = await send("GET", "/accounts/dora/export", { basic })
+    const lines = answer.text.trimEnd().split("\n").map((text): Line => JSON.parse(text))
+    expect(lines.filter(({ kind }) => kind === "unavailable")).toEqual([
+      { kind: "unavailable", of: "pauses", id: "dora" },
+      { kind: "unavailable", of: "mailboxes", id: box.split("/").at(-1) }
+    ])
+    const mailboxes = lines.filter(({ kind }) => kind === "mailbox").map(({ href }) => href)
+    expect(mailboxes).toEqual([expect.stringContaining("/mailboxes/doras-second")])
+    expect(lines.at(-1)).toMatchObject({ kind: "end", lines: lines.length - 1, unavailable: 2 })
   })
 
   it("is for the account itself and admins, and in the audit log", async () => {

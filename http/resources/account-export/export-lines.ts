@@ -50,6 +50,28 @@ async function* entriesOf(
   }
 }
 
+/** The tags of failures of one actor: a repetition of the export would fail there, too. */
+const isOfActor = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && "_tag" in error &&
+  (error._tag === "Quarantined" || error._tag === "ActorDefect")
+
+/**
+ * The lines of a resource; the last one says if the rest of it is unavailable. Without that, one
+ * actor in quarantine would end the export of everything else. Other failures end it.
+ */
+async function* availableLines(
+  of: OwnedResource | "pauses",
+  id: string,
+  lines: AsyncIterable<ExportLine>
+): AsyncGenerator<ExportLine> {
+  try {
+    yield* lines
+  } catch (error) {
+    if (!isOfActor(error)) throw error
+    yield { kind: "unavailable", of, id }
+  }
+}
+
 async function* linesOf(service: Service, account: AccountView): AsyncGenerator<ExportLine> {
   const { name } = account
   yield {
@@ -61,24 +83,32 @@ async function* linesOf(service: Service, account: AccountView): AsyncGenerator<
   }
   const href = absoluteUri(service, accountPath(name))
   yield { kind: "account", href, xml: writeElement(accountElement(service, account)) }
-  yield* exportedPauses(service, name)
+  yield* availableLines("pauses", name, exportedPauses(service, name))
   for (const [kind, lines] of sources) {
-    for await (const entry of entriesOf(service, name, kind)) yield* lines(service, name, entry)
+    for await (const entry of entriesOf(service, name, kind)) {
+      yield* availableLines(kind, entry.id, lines(service, name, entry))
+    }
   }
 }
 
-/** The export as bytes. Its last line has the number and the SHA-256 of the lines before it. */
+/**
+ * The export as bytes. Its last line has the number and the SHA-256 of the lines before it, and
+ * how many of them say that something is unavailable.
+ */
 export async function* exportLines(
   service: Service,
   account: AccountView
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256")
   let lines = 0
+  let unavailable = 0
   for await (const line of linesOf(service, account)) {
     const bytes = lineOf(line)
     hash.update(bytes)
     lines++
+    if (line["kind"] === "unavailable") unavailable++
     yield bytes
   }
-  yield lineOf({ kind: "end", lines, sha256: hash.digest("hex") })
+  const missing = unavailable === 0 ? {} : { unavailable }
+  yield lineOf({ kind: "end", lines, ...missing, sha256: hash.digest("hex") })
 }
