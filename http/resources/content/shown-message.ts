@@ -99,8 +99,8 @@ const beginningsOf = (service: Service): LRUCache<string, string> => {
 
 /**
  * How the plain text begins that came inlined, and to which this notification links, or the file
- * that came so; undefined for any other message, and for one with a password. The content is asked each time, since it may be
- * removed. Its blob is read once.
+ * that came so; undefined for any other message, and for one with a password. The content is asked
+ * each time, since it may be removed. Its blob is read once.
  */
 export const readBeginning = Effect.fnUntraced(function*(
   service: Service,
