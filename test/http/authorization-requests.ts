@@ -50,6 +50,7 @@ const bodies: Readonly<Record<string, Sending>> = {
   "PUT /accounts/{account}": { body: "<account/>" },
   "POST /accounts/{account}": { type: form, body: "method=put" },
   "POST /accounts/{account}/token": { body: "<token scope=\"admin\"/>" },
+  "POST /accounts/{account}/tokens/{token}": removal,
   "POST /accounts/{account}/browser-sessions": removal,
   "POST /accounts/{account}/browser-sessions/{browserSession}": removal,
   "POST /sign-in": { type: form, body: `account=admin&token=${adminToken}` },

@@ -46,11 +46,16 @@ const auditedOf = <A>(
 /** An account with what its content takes of its quota now. */
 const shownAccount = (
   service: Service,
+  { caller }: AccountRef,
   account: AccountView
 ): Effect.Effect<ResourceView, HandlerFailure> =>
   Effect.map(
     service.usage.total(account.name),
-    ({ bytes }) => accountView(service, account, bytes)
+    ({ bytes }) =>
+      accountView(service, account, {
+        usedBytes: bytes,
+        isAdmin: caller.roles.includes("admin")
+      })
   )
 
 /** A page of all accounts, by name; for admins. */
@@ -159,7 +164,7 @@ export const getAccount = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   const account = yield* describeOrRefusal(service, ref)
   if (!isRefusal(account)) {
-    return viewAnswer(yield* shownAccount(service, account), { headers: noStore })
+    return viewAnswer(yield* shownAccount(service, ref, account), { headers: noStore })
   }
   const owned = isRemovedAlone(account) ? yield* describeOwned(service, ref.name) : undefined
   return yield* owned === undefined
@@ -214,19 +219,21 @@ const requireNothingOwned = Effect.fnUntraced(function*(
 })
 
 /**
- * Removes an account. With `?owned=delete` its actor deletes what it owned, also after a crash.
- * Without it the actor deletes nothing: what a request under way creates after the look is kept,
+ * Removes an account. If what it owns goes too, its actor deletes that, also after a crash.
+ * Otherwise the actor deletes nothing: what a request under way creates after the look is kept,
  * and a GET of the account (410) or another DELETE (409) names it.
  */
-export const deleteAccount = defineHandler(function*(service, call) {
-  yield* requireAdmin(service, call)
-  const ref = yield* accountRefOf(service, call)
-  const isOwnedToo = yield* deletesOwned(call)
+const removeAccount = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef,
+  isOwnedToo: boolean
+): Effect.fn.Return<void, HandlerFailure> {
   const expected = yield* expectedAccount(
     service,
     call,
     ref,
-    (account) => shownAccount(service, account)
+    (account) => shownAccount(service, ref, account)
   )
   if (!isOwnedToo) yield* requireNothingOwned(service, ref)
   const message: AccountMessage = {
@@ -249,6 +256,14 @@ export const deleteAccount = defineHandler(function*(service, call) {
     ...isOwnedToo ? { detail: "with everything that it owns" } : {}
   } as const
   yield* audited(service, call, operation, removal)
+})
+
+/** DELETE of an account; with `?owned=delete` also of what it owns. */
+export const deleteAccount = defineHandler(function*(service, call) {
+  yield* requireAdmin(service, call)
+  const ref = yield* accountRefOf(service, call)
+  const isOwnedToo = yield* deletesOwned(call)
+  yield* removeAccount(service, call, ref, isOwnedToo)
   return emptyAnswer(isOwnedToo ? 202 : 204)
 })
 
@@ -284,7 +299,7 @@ const changeReportsMailbox = Effect.fnUntraced(function*(
     Effect.as(
       expectedVersion(
         call,
-        Effect.map(shownAccount(service, account), (view) => ({
+        Effect.map(shownAccount(service, ref, account), (view) => ({
           version: account.version,
           tags: entityTags(call, view)
         }))
@@ -316,17 +331,31 @@ export const putAccount = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   const input = yield* readInput(call, "account")
   const account = yield* changeReportsMailbox(service, call, ref, input)
-  return viewAnswer(yield* shownAccount(service, account), { headers: noStore })
+  return viewAnswer(yield* shownAccount(service, ref, account), { headers: noStore })
 })
 
-/** PUT from the form of an account's page. */
+/** DELETE from the form of an account's page. */
+const removeByForm = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef,
+  input: RequestInput
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  yield* requireAdmin(service, call)
+  const owned = input._tag === "Form" ? input.fields.get("owned") : undefined
+  yield* removeAccount(service, call, ref, owned === "delete")
+  return seeOther(service, collectionPath)
+})
+
+/** PUT or DELETE from the forms of an account's page. */
 export const postAccountForm = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
-  const { input } = yield* readFormMethod(call, "account", ["put"])
+  const { input, method } = yield* readFormMethod(call, "account", ["put", "delete"])
+  if (method === "delete") return yield* removeByForm(service, call, ref, input)
   const account = yield* changeReportsMailbox(service, call, ref, input)
   return isPageForm(call.request)
     ? seeOther(service, accountPath(ref.name))
-    : viewAnswer(yield* shownAccount(service, account), { headers: noStore })
+    : viewAnswer(yield* shownAccount(service, ref, account), { headers: noStore })
 })
 
 /* Tokens. */
@@ -475,8 +504,12 @@ export const getToken = defineHandler(function*(service, call) {
   return viewAnswer(tokenView(service, ref.name, token), { headers: noStore })
 })
 
-export const deleteToken = defineHandler(function*(service, call) {
-  const ref = yield* accountRefOf(service, call)
+/** Revokes the token of the path. */
+const revokeToken = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef
+): Effect.fn.Return<void, HandlerFailure> {
   const tokenId = call.parameters.get("token")
   const expected = yield* expectedAccount(service, call, ref, ({ tokens }) => {
     const token = tokens.find(({ id }) => id === tokenId)
@@ -494,5 +527,18 @@ export const deleteToken = defineHandler(function*(service, call) {
     ask<AccountReply>(service, ref.to, message)
   )
   yield* removeRevoked(service, ref, tokenId)
+})
+
+export const deleteToken = defineHandler(function*(service, call) {
+  yield* revokeToken(service, call, yield* accountRefOf(service, call))
   return emptyAnswer(204)
+})
+
+/** DELETE of a token from the form of its page. */
+export const postTokenForm = defineHandler(function*(service, call) {
+  // Before the form is read: a stranger's body is not waited for.
+  const ref = yield* accountRefOf(service, call)
+  yield* readFormMethod(call, "token", ["delete"])
+  yield* revokeToken(service, call, ref)
+  return seeOther(service, tokensPath(ref.name))
 })

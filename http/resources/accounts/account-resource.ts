@@ -5,9 +5,9 @@ import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, 
   slug, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
-  postAccountForm, postAccounts, postToken, putAccount } from "./account-handlers.ts"
+  postAccountForm, postAccounts, postToken, postTokenForm, putAccount } from "./account-handlers.ts"
 import { expirySchema, formScopeSchema, scopeSchema, tokenNameSchema } from "./account-schemas.ts"
-import { accountForm, reportsForm, tokenForm } from "./account-views.ts"
+import { accountForm, accountRemovalForm, reportsForm, tokenForm } from "./account-views.ts"
 
 const role = ref("Role")
 
@@ -112,18 +112,21 @@ export const accountResource: ResourceDefinition = {
     "POST /accounts/{account}": {
       handle: postAccountForm,
       form: ({ parameters }, fields) =>
-        reportsForm(parameters.get("account"), fields.get("failure-reports")),
+        fields.get("method") === "delete"
+          ? accountRemovalForm(parameters.get("account"))
+          : reportsForm(parameters.get("account"), fields.get("failure-reports")),
       id: "changeAccountByForm",
-      summary: "Chooses the mailbox that receives failure reports, for a page's form",
+      summary: "Changes the account, or with `method=delete` removes it, for a page's form",
       needs: "role",
       scopes: ["admin"],
       body: formRequestBody(
         formSchema({
-          method: oneOf("put"),
-          "failure-reports": { anyOf: [oneOf(""), slug] }
+          method: oneOf("put", "delete"),
+          "failure-reports": { anyOf: [oneOf(""), slug] },
+          owned: oneOf("delete")
         }, ["method"])
       ),
-      problems: ["precondition-failed"],
+      problems: ["conflict", "precondition-failed"],
       responses: {
         200: withoutHtml(viewResponse("Account", "The changed account")),
         303: seeOtherResponse
@@ -189,6 +192,16 @@ export const accountResource: ResourceDefinition = {
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Token", "The name of the token and its times") }
+    },
+    "POST /accounts/{account}/tokens/{token}": {
+      handle: postTokenForm,
+      id: "deleteTokenByForm",
+      summary: "Revokes the token, for a page's form with `method=delete`",
+      needs: "role",
+      scopes: ["admin"],
+      body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
+      problems: ["conflict", "precondition-failed"],
+      responses: { 303: seeOtherResponse }
     },
     "DELETE /accounts/{account}/tokens/{token}": {
       handle: deleteToken,

@@ -187,6 +187,25 @@ const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
     ])
   )
 
+/** The form that removes an account, for the role admin. */
+export const accountRemovalForm = (name: string): HtmlForm => ({
+  id: "removal",
+  action: accountPath(name),
+  legend: "Remove this account",
+  controls: [
+    methodControl("delete"),
+    {
+      name: "owned",
+      label: "Also delete everything that it owns",
+      type: "checkbox",
+      option: "delete",
+      hint: "Without this choice, an account that owns something is not removed."
+    }
+  ],
+  submit: "Remove the account",
+  tone: "danger"
+})
+
 /**
  * An account; `usedBytes` are those of its content. Its document has none of them, since what it
  * publishes does not change the account: `/content` and `/limits` have them.
@@ -194,7 +213,7 @@ const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
 export const accountView = (
   service: Service,
   account: AccountView,
-  usedBytes: number
+  { isAdmin, usedBytes }: { readonly isAdmin: boolean; readonly usedBytes: number }
 ): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
@@ -202,7 +221,7 @@ export const accountView = (
     accountPage(account, { bytes: usedBytes, bytesMax: service.usage.limits.accountBytesMax }),
   forms: html`${renderForm(tokenForm(account.name))}${
     renderForm(reportsForm(account.name, account.failureReports), "secondary")
-  }`,
+  }${isAdmin && renderForm(accountRemovalForm(account.name), "rare")}`,
   links: [
     collectionLink,
     { rel: "related", href: tokensPath(account.name), title: "Its tokens" },
@@ -244,6 +263,15 @@ export const createdView = (
   links: [collectionLink, { rel: "self", href: accountPath(account.name), title: "The account" }]
 })
 
+const tokenRemovalForm = (path: string): HtmlForm => ({
+  id: "removal",
+  action: path,
+  legend: "Revoke this token: it is invalid at once",
+  controls: [methodControl("delete")],
+  submit: "Revoke",
+  tone: "danger"
+})
+
 /** One token of an account, with its secret when it is new. */
 export const tokenView = (
   service: Service,
@@ -254,6 +282,7 @@ export const tokenView = (
   title: `Token of ${name}`,
   tree: tokenElement(service, name, token, secret),
   body: secret === undefined ? undefined : tokenOnce(secret),
+  forms: renderForm(tokenRemovalForm(tokenPath(name, token.id)), "rare"),
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 

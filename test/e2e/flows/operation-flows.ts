@@ -44,6 +44,20 @@ export const signInFlow = async (walk: Walk): Promise<void> => {
   await walk.step("needed", "Sign in")
 }
 
+/** Revokes a token of an account, then removes the account: a press opens each form. */
+const remove = async (walk: Walk, name: string): Promise<void> => {
+  await walk.enter("for a script")
+  await walk.press(/^Revoke this token/)
+  await walk.step("revoke", `Token of ${name}`)
+  await walk.enter("Revoke")
+  await walk.step("revoked", `Tokens of ${name}`)
+  await walk.enter("The account")
+  await walk.press("Remove this account")
+  await walk.step("remove", `Account ${name}`)
+  await walk.enter("Remove the account")
+  await walk.step("removed", "Accounts")
+}
+
 export const accountFlow = async (walk: Walk): Promise<void> => {
   const name = walk.named("new")
   await walk.begin("/admin")
@@ -76,6 +90,8 @@ export const accountFlow = async (walk: Walk): Promise<void> => {
   await walk.enter("The account")
   await walk.enter("Its browsers")
   await walk.step("browsers", `Browsers of ${name}`)
+  await walk.enter("The account")
+  await remove(walk, name)
 }
 
 const audit = async (walk: Walk): Promise<void> => {

@@ -112,7 +112,16 @@ const accounts: ReadonlyArray<Call> = [
   call("GET /accounts/{account}/tokens", 200, { path: account }),
   call("GET /accounts/{account}/tokens/{token}", 200, { path: { ...account, token: "$token" } }),
   call("GET /accounts/{account}/export", 200, { path: account }),
-  call("DELETE /accounts/{account}/tokens/{token}", 204, { path: { ...account, token: "$token" } })
+  call("DELETE /accounts/{account}/tokens/{token}", 204, { path: { ...account, token: "$token" } }),
+  call("POST /accounts/{account}/token", 201, {
+    path: account,
+    body: { name: "spare", expires: "P30D" },
+    save: { spare: "json:id" }
+  }),
+  call("POST /accounts/{account}/tokens/{token}", 303, {
+    path: { ...account, token: "$spare" },
+    body: { method: "delete" }
+  })
 ]
 
 const browsers = "/accounts/{account}/browser-sessions"

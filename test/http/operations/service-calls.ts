@@ -62,6 +62,15 @@ export const askAccounts = async ({ asks, send, service }: OperationCalls): Prom
   await asks("GET /accounts/{account}/tokens", { path: `${path}/tokens` })
   await asks("GET /accounts/{account}/tokens/{token}", { path: token })
   await asks("DELETE /accounts/{account}/tokens/{token}", { path: token })
+  const spare = located(service, [
+    await send("POST", `${path}/token`, { basic: admin })
+  ])
+  const removal = () => ({ method: "delete" })
+  await asks("POST /accounts/{account}/tokens/{token}", {
+    path: spare,
+    form: removal,
+    isOnce: true
+  })
   await asks("DELETE /accounts/{account}/tokens", { path: `${path}/tokens` })
   await asks("GET /accounts/{account}/export", { path: `${path}/export` })
   await asks("DELETE /accounts/{account}", { path })
