@@ -264,6 +264,6 @@ describe("the page", () => {
     })
     expect(answer.status).toBe(422)
     expect(answer.text).toContain("kept text")
-    expect(answer.text).toContain("headers is required")
+    expect(answer.text).toContain("“Header fields” is required")
   })
 })
