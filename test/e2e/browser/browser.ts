@@ -188,6 +188,8 @@ export const openTab = async (
   const context = await browser.newContext({
     viewport: widths[at],
     colorScheme: scheme,
+    // A hidden or busy browser may never end a smooth scroll.
+    reducedMotion: "reduce",
     javaScriptEnabled: script,
     ...admin ? { extraHTTPHeaders: adminHeaders } : {},
     ...more

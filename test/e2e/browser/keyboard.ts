@@ -19,6 +19,8 @@ interface Focused {
   readonly ringPx: number
   /** Whether a part of it is on the screen, and nothing covers its middle. */
   readonly isSeen: boolean
+  /** What covers it, if anything does. */
+  readonly covering?: string
 }
 
 const readFocused = `(() => {
@@ -37,7 +39,8 @@ const readFocused = `(() => {
     isNone: false,
     isField: node.matches("input, select, textarea"),
     ringPx: outlineStyle === "none" ? 0 : Number.parseFloat(outlineWidth),
-    isSeen: isOnScreen && (hit === null || node.contains(hit) || hit.contains(node))
+    isSeen: isOnScreen && (hit === null || node.contains(hit) || hit.contains(node)),
+    covering: hit?.outerHTML.slice(0, 100)
   }
 })()`
 
@@ -69,9 +72,10 @@ export class Keyboard {
   }
 
   /** Throws if a user cannot perceive which control has the focus. */
-  private check({ isNone, isSeen, name, ringPx }: Focused): void {
+  private check({ covering = "", isNone, isSeen, name, ringPx }: Focused): void {
     if (isNone) return
-    const fault = name === "" ? "no name" : ringPx < 2 ? "no ring" : isSeen ? "" : "is out of sight"
+    const hidden = isSeen ? "" : `is out of sight ${covering}`
+    const fault = name === "" ? "no name" : ringPx < 2 ? "no ring" : hidden
     if (fault !== "") throw new Error(`"${name}" on ${this.page.url()}: ${fault}`)
   }
 
