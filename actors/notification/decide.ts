@@ -193,9 +193,7 @@ const viewOf = (
     count: recipients.length,
     version,
     ...held === undefined ? {} : { held },
-    ...followUps === undefined
-      ? {}
-      : { followUps: followUps.map(({ atMs, item, kind }) => ({ atMs, item, kind })) },
+    ...followUps === undefined ? {} : { followUps },
     ...attempts === true ? { attemptItems: attemptItems(state) } : {}
   }
 }

@@ -261,7 +261,7 @@ export interface NotificationView {
   /** Since when a pause keeps some of them back, by their index in `recipients`. */
   readonly held?: Readonly<Record<number, number>>
   /** What followed the notification, the newest last; left out if nothing has. */
-  readonly followUps?: ReadonlyArray<Pick<SenderFollowUp, "atMs" | "item" | "kind">>
+  readonly followUps?: ReadonlyArray<SenderFollowUp>
   /** The log items that are attempts, the oldest first; only if they were asked for. */
   readonly attemptItems?: ReadonlyArray<number>
 }

@@ -48,8 +48,8 @@ const openReportsMailbox = (
   }).pipe(
     Effect.mapError(({ problem }) =>
       failed(
-        `the account ${account} exists, and its failure reports go to no mailbox: ${problem}`,
-        `choose a mailbox of the account at /accounts/${account}`
+        `the account ${account} exists, but its failure reports may go to no mailbox: ${problem}`,
+        `look at /accounts/${account}, and choose ${mailbox} or another mailbox there`
       )
     )
   )

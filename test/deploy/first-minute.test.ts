@@ -69,7 +69,7 @@ describe("the first start", () => {
     const taken = await command(["account", "add", "ivy", "--reports-mailbox", "oops"], asOperator)
     expect(taken.output).toMatch(/rst_\S+/)
     expect(taken.output).toContain(
-      "the account ivy exists, and its failure reports go to no mailbox"
+      "the account ivy exists, but its failure reports may go to no mailbox"
     )
     expect(taken.output).toContain("choose a mailbox of the account at /accounts/ivy")
   })

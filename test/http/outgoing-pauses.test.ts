@@ -97,7 +97,7 @@ describe("a paused outgoing mailbox", () => {
       expect(refused.child("type")).toBe(`${small.base}/problems/quota-exceeded`)
       const detail = refused.child("detail")
       expect(detail).toContain("what waits for a pause in the outgoing mailbox of bob uses")
-      expect(detail).toContain("resume the relays at /outgoing/bob/pauses")
+      expect(detail).toContain("end all pauses at /outgoing/bob/pauses")
       expect([refused.child("quota"), refused.child("max-bytes")]).toEqual(["outgoing", "20000"])
       const listed = await small.send("GET", "/outgoing/bob", { basic: bob })
       expect(childrenOf(listed.xml, "notification")).toHaveLength(1)
@@ -116,6 +116,30 @@ describe("a paused outgoing mailbox", () => {
         await putSmall(paused("active"))
         return status
       }, { timeout: 20_000 }).toBe(202)
+    } finally {
+      await small.close()
+    }
+  })
+
+  it("has room for the repetition of a replacement whose answer was lost", async () => {
+    const small = await startOutgoing({ quotas: { accountBytesMax: 20_000 } })
+    try {
+      const bob = await small.account("bob")
+      const basic = { basic: bob }
+      await small.send("PUT", "/outgoing/bob/pauses", { ...basic, body: paused("paused") })
+      const sent = await small.send("POST", "/outgoing/bob", {
+        ...basic,
+        body: outgoing([`${receiver.base}/1`])
+      })
+      const sending = { ...basic, body: outgoing([], "d".repeat(12_000)) }
+      const path = `${sent.header("location")}/replacement`
+      const repeated = await repeatLost(
+        small,
+        { key: "replacement", path, sending },
+        { message: "FollowUp", isKept: true },
+        () => Promise.resolve()
+      )
+      expect(repeated.status).toBe(202)
     } finally {
       await small.close()
     }

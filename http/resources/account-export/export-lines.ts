@@ -11,7 +11,7 @@ import { exportPage } from "../../limits.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type HandlerFailure, type Service } from "../../pipeline/index.ts"
 import { accountElement, accountPath } from "../accounts/index.ts"
-import { type ExportLine, type ExportSource, lineOf, run } from "./export-source.ts"
+import { availableLines, type ExportLine, type ExportSource, lineOf, run } from "./export-source.ts"
 import { exportedContent } from "./exported-content.ts"
 import { exportedMailbox } from "./exported-mailbox.ts"
 import { exportedCabinet, exportedPauses, exportedQuery, exportedSent,
@@ -47,28 +47,6 @@ async function* entriesOf(
     yield* entries
     after = entries.at(-1)?.key
     if (entries.length < exportPage) return
-  }
-}
-
-/** The tags of failures of one actor: a repetition of the export would fail there, too. */
-const isOfActor = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && "_tag" in error &&
-  (error._tag === "Quarantined" || error._tag === "ActorDefect")
-
-/**
- * The lines of a resource; the last one says if the rest of it is unavailable. Without that, one
- * actor in quarantine would end the export of everything else. Other failures end it.
- */
-async function* availableLines(
-  of: OwnedResource | "pauses",
-  id: string,
-  lines: AsyncIterable<ExportLine>
-): AsyncGenerator<ExportLine> {
-  try {
-    yield* lines
-  } catch (error) {
-    if (!isOfActor(error)) throw error
-    yield { kind: "unavailable", of, id }
   }
 }
 

@@ -10,7 +10,7 @@ import { describeMailbox, entryOf, entryXml, mailboxDocument, type MailboxRef,
 import { blockElement } from "../moderation/index.ts"
 import { describeRegistration, registrationElement,
   registrationNamed } from "../registrations/index.ts"
-import { type ExportLine, run, withoutSecret } from "./export-source.ts"
+import { availableLines, type ExportLine, run, withoutSecret } from "./export-source.ts"
 
 const askMailbox = (service: Service, { to }: MailboxRef, message: MailboxMessage) =>
   run(askOrRefusal<MailboxReply>(service, to, message))
@@ -30,6 +30,17 @@ async function* blocks(
   }
 }
 
+async function* registrationLine(
+  service: Service,
+  mailbox: MailboxRef,
+  registration: ReturnType<typeof registrationNamed>
+): AsyncGenerator<ExportLine> {
+  const view = await run(describeRegistration(service, registration.to))
+  if (isRefusal(view)) return
+  const xml = writeElement(registrationElement(mailbox, registration, view))
+  yield { kind: "registration", href: registration.href, xml }
+}
+
 async function* registrations(
   service: Service,
   mailbox: MailboxRef,
@@ -39,11 +50,11 @@ async function* registrations(
   if (reply._tag !== "Registrations") return
   for (const id of reply.ids) {
     const registration = registrationNamed(mailbox, id)
-    const view = await run(describeRegistration(service, registration.to))
-    if (isRefusal(view)) continue
-    const { href } = registration
-    const xml = writeElement(registrationElement(mailbox, registration, view))
-    yield { kind: "registration", href, xml }
+    yield* availableLines(
+      "registration",
+      registration.to.id,
+      registrationLine(service, mailbox, registration)
+    )
   }
 }
 

@@ -98,12 +98,16 @@ export const postReplacement = defineHandler(function*(service, call) {
   if (fault !== undefined) {
     return yield* httpError("unprocessable", fault.detail, [], { rule: fault.rule })
   }
-  const { account, count, recipients } = view
+  const { account, count, followUps = [], recipients } = view
   const isWhole = count === recipients.length
-  yield* admitWhilePaused(service, account, {
-    bytes: bytes.length,
-    to: isWhole ? recipients.map(({ to }) => to) : undefined
-  })
+  const requestId = call.ids.id("request")
+  // What an earlier attempt of the request has stored was admitted then.
+  if (!followUps.some((one) => one.requestId === requestId)) {
+    yield* admitWhilePaused(service, account, {
+      bytes: bytes.length,
+      to: isWhole ? recipients.map(({ to }) => to) : undefined
+    })
+  }
   const mailbox = { account, href: absoluteUri(service, mailboxPath(account)) }
   const text = yield* relayedDocument(service, call, mailbox, outgoing, document.value)
   return yield* followUp(service, call, outgoing, text)

@@ -1,5 +1,5 @@
 /** The pauses of an outgoing mailbox: all its relays, or those to some origins (protocol §1.3). */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { contentOverheadBytes, heldBy, outgoingMailboxKind, parseUrl, pausedOriginsMax,
   pausesFormat } from "../../../actors/index.ts"
 import type { OutgoingMailboxMessage, OutgoingMailboxReply,
@@ -48,6 +48,17 @@ export const readPauses = (
   { account, caller }: OutgoingRef
 ): Effect.Effect<Pauses, HandlerFailure> => readPausesOf(service, account, callerOf(caller))
 
+/** How long a submission waits for what is paused, ms: a count is not worth more. */
+const pausesAwaitMs = 1_000
+
+/** The value, if it comes soon. */
+const soon = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A | undefined> =>
+  effect.pipe(
+    Effect.timeoutOption(pausesAwaitMs),
+    Effect.map(Option.getOrUndefined),
+    Effect.orElseSucceed(() => undefined)
+  )
+
 /** What is sent, and to which recipients; undefined if not all of them are known. */
 interface Submission {
   readonly bytes: number
@@ -56,7 +67,8 @@ interface Submission {
 
 /**
  * Counts what a pause would keep back: otherwise a paused outgoing mailbox could fill the store.
- * 507 without room. An attempt that nobody could count finds no pauses either, and waits by itself.
+ * 507 without room. What nobody could count is admitted: its attempts find no pauses either, and
+ * wait by themselves.
  */
 export const admitWhilePaused = Effect.fnUntraced(function*(
   service: Service,
@@ -65,8 +77,7 @@ export const admitWhilePaused = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const { system, usage } = service
   if (system.format() < pausesFormat) return
-  const found = Effect.orElseSucceed(service.pauses.pausesOf(system, account), () => undefined)
-  const pauses = yield* found
+  const pauses = yield* soon(service.pauses.pausesOf(system, account))
   if (pauses === undefined || (pauses.pausedAtMs === undefined && pauses.origins.length === 0)) {
     return
   }
@@ -81,13 +92,13 @@ export const admitWhilePaused = Effect.fnUntraced(function*(
     bytesMax: max
   }
   const asked = askOrRefusal<OutgoingMailboxReply>(service, addressOf(account), message)
-  const reply = yield* failRefused(asked)
-  if (reply._tag !== "NoRoom") return
+  const reply = yield* soon(asked)
+  if (reply?._tag !== "NoRoom") return
   const { usedBytes } = reply
   return yield* httpError(
     "quota-exceeded",
     `what waits for a pause in the outgoing mailbox of ${account} uses ${usedBytes} of ${max} ` +
-      `bytes, and this needs ${wanted} (ACCOUNT_BYTES_MAX): resume the relays at ` +
+      `bytes, and this needs ${wanted} (ACCOUNT_BYTES_MAX): end all pauses at ` +
       `${pausesPath({ path: mailboxPath(account) })}, or ask the operator for more`,
     [],
     { quota: "outgoing", "used-bytes": usedBytes, "max-bytes": max }
