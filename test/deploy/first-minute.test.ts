@@ -71,7 +71,7 @@ describe("the first start", () => {
     expect(taken.output).toContain(
       "the account ivy exists, but its failure reports may go to no mailbox"
     )
-    expect(taken.output).toContain("choose a mailbox of the account at /accounts/ivy")
+    expect(taken.output).toContain("look at /accounts/ivy, and choose oops or another mailbox")
   })
 
   it("leaves the name of the unused mailbox to admins, and to no other account", async () => {
