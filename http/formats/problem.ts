@@ -117,19 +117,23 @@ const withoutDialog = (fields: HeaderFields): HeaderFields =>
 /** Statuses from here on are faults of the service (RFC 9110 §15.6). */
 const serverErrors = 500
 
+/** Whether a browser gets the page again by its address: that of a sent form needs the form. */
+const isRead = ({ method = "GET" }: RequestHead): boolean => method === "GET" || method === "HEAD"
+
 /** What the user can do after a problem: sign in, submit the form again, or begin again. */
 const formsAfter = (
   { form, slug }: ProblemDocument,
-  { account, returnPath }: PageReader,
+  reader: PageReader,
+  request: RequestHead,
   isSignIn: boolean
 ): Html => {
   if (isSignIn) {
-    if (form === undefined) return renderForm(signInForm(returnPath))
-    const signIn = html`<p>${link(signInHref(returnPath), "Sign in")} first.</p>
+    if (form === undefined) return renderForm(signInForm(reader.returnPath))
+    const signIn = html`<p>${link(signInHref(reader.returnPath), "Sign in")} first.</p>
 `
     return form.isSignIn === true ? form.markup : html`${signIn}${form.markup}`
   }
-  return form === undefined ? waysOn(slug, account, returnPath) : form.markup
+  return form === undefined ? waysOn(slug, reader, isRead(request)) : form.markup
 }
 
 /** Problems of an address: other ones may help. */
@@ -138,9 +142,10 @@ const ofAddress: ReadonlyArray<ProblemSlug> = ["not-found", "gone", "method-not-
 /** What may help the reader of a problem without a form: advice, links, and a search. */
 const waysOn = (
   slug: ProblemSlug,
-  account: string | undefined,
-  returnPath: string | undefined
+  { account, returnPath }: PageReader,
+  isReadAgain: boolean
 ): Html => {
+  const isFault = problemTypes[slug].status >= serverErrors
   const isOfAddress = ofAddress.includes(slug)
   const advice = [
     isOfAddress &&
@@ -148,9 +153,12 @@ const waysOn = (
 follows a <code>~</code>.`,
     isOfAddress && account === undefined &&
     html`${link(signInHref(returnPath), "Sign in")}: some pages are there for their owner only.`,
-    problemTypes[slug].status >= serverErrors && returnPath !== undefined &&
-    html`${
-      link(returnPath, "Try this page again")
+    isFault && html`${
+      !isReadAgain
+        ? "Go back, and send it again"
+        : returnPath === undefined
+        ? "Load this page again"
+        : link(returnPath, "Try this page again")
     } in a minute; nothing that was accepted is lost.`,
     html`Begin at ${link("/", "the start page")}, ${link("/mailboxes", "your mailboxes")} or ${
       link("/outgoing", "what you have sent")
@@ -201,7 +209,7 @@ const toPage = (
     path: request.path,
     reader,
     body: isSignIn && form === undefined ? signInBody(problem) : problemBody(problem),
-    forms: formsAfter(problem, reader, isSignIn)
+    forms: formsAfter(problem, reader, request, isSignIn)
   })
 }
 

@@ -66,11 +66,11 @@ describe("the page of a missing address", () => {
 })
 
 describe("the page of any other problem", () => {
-  const pageFor = (slug: keyof typeof problemTypes) => {
+  const pageFor = (slug: keyof typeof problemTypes, method = "GET") => {
     const { status, title } = problemTypes[slug]
     const problem = { slug, status, title, detail: undefined, extensions: {} }
     const headers = { get: (name: string) => name === "accept" ? "text/html" : undefined }
-    return problemReply(problem, { method: "GET", path: "/quotes", headers }, "http://x").body
+    return problemReply(problem, { method, path: "/quotes", headers }, "http://x").body
   }
   const slugs = Object.keys(problemTypes) as ReadonlyArray<keyof typeof problemTypes> // its keys
 
@@ -80,5 +80,11 @@ describe("the page of any other problem", () => {
     expect(page).toContain(`/problems/${slug}`)
     const isFault = problemTypes[slug].status >= 500
     expect(page.includes("<a href=\"/quotes\">Try this page again</a>")).toBe(isFault)
+  })
+
+  it("sends a form again, and does not read its address", () => {
+    const page = pageFor("overloaded", "POST")
+    expect(page).toContain("Go back, and send it again in a minute")
+    expect(page).not.toContain("Try this page again")
   })
 })

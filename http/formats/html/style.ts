@@ -186,8 +186,8 @@ td.num+:not(.num),th.num+:not(.num){padding-left:var(--space-5)}
 .figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
 .figures td time{white-space:nowrap}
 td .quiet{display:block;line-height:1.45}
-@media(max-width:30rem){td time{white-space:normal;overflow-wrap:normal}
-.stack thead{display:none}.stack td{display:block;padding:0}
+@media(max-width:48rem){td time{white-space:normal;overflow-wrap:normal}}
+@media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:var(--space-2)}
 .stack td:last-child{padding:var(--space-1) 0 var(--space-2)}
 .cards thead,.cards td:empty{display:none}.cards table,.cards tr,.cards th,.cards td{display:block}

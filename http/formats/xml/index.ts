@@ -5,6 +5,6 @@ export { type AttributesInput, childOf, childrenOf, childText, type Element, ele
   escapeAttribute, failure, isName, isoTime, isText, listElement, optionalElement, printable,
   type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
   type XmlFault } from "./element.ts"
-export { type JsonDocument, toJson } from "./json.ts"
+export { brokenJson, type JsonDocument, toJson } from "./json.ts"
 export { isUri, type NotificationDocument, notificationElement, type ParsedInlineContent,
   type RuleFault, storedFragment } from "./notification-document.ts"

@@ -301,6 +301,10 @@ const stringsAndNumbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\
 const withExactNumbers = (text: string): string =>
   text.replace(stringsAndNumbers, (one) => one.startsWith("\"") ? one : `"${one}"`)
 
+/** What a sender of broken JSON reads: what is wrong with it, and what to do. */
+export const brokenJson = "the body is not valid JSON: put names and texts in double quotes, " +
+  "with no comma after the last one"
+
 /** Parses JSON; its numbers become strings. Fails with `Malformed`. */
 export const parseExactJson = (text: string): Result<unknown, XmlFault> => {
   try {
@@ -308,6 +312,6 @@ export const parseExactJson = (text: string): Result<unknown, XmlFault> => {
     const exact = withExactNumbers(text)
     return success(exact === text ? value : JSON.parse(exact))
   } catch {
-    return failure({ _tag: "Malformed", detail: "the body is not valid JSON" })
+    return failure({ _tag: "Malformed", detail: brokenJson })
   }
 }

@@ -1,6 +1,6 @@
 /** Parses files of customers in chunks of any size: CSV (RFC 4180), JSON lines, XML, JSON. */
-import { childrenOf, type DocumentParser, failure, type Result, rowParser, success, type XmlFault,
-  XmlRejected } from "../../formats/xml/index.ts"
+import { brokenJson, childrenOf, type DocumentParser, failure, type Result, rowParser, success,
+  type XmlFault, XmlRejected } from "../../formats/xml/index.ts"
 import { columnsMax, rowCharsMax } from "../../limits.ts"
 import { type CustomerInput, customerInputIn } from "./customer-input.ts"
 
@@ -214,7 +214,7 @@ const jsonParser = (onRow: OnRow, documentParser: DocumentParser): ChunkParser =
       const value: unknown = JSON.parse(all)
       return Array.isArray(value) ? { customer: value } : value
     } catch {
-      throw new FileBroken("the body is not valid JSON")
+      throw new FileBroken(brokenJson)
     }
   }
   return {

@@ -6,8 +6,8 @@
 import { Predicate } from "effect"
 import { parseUrl } from "../../../actors/index.ts"
 import { type LinkedData, linkedDataType, mediaTypeOf, splitQuoted } from "../../formats/index.ts"
-import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
-  type NotificationDocument, parseFragment, type Result, success, textOf,
+import { brokenJson, childOf, childText, type DocumentParser, type Element, element, failure,
+  isText, isUri, type NotificationDocument, parseFragment, type Result, success, textOf,
   writeElement } from "../../formats/xml/index.ts"
 import { headerValueCharsMax, linkedDataDepthMax, linkedDataReadMax, linkedDataTitleCharsMax,
   linkedDataValuesMax, uriCharsMax } from "../../limits.ts"
@@ -73,7 +73,7 @@ const parsed = (text: string): Result<unknown, HttpError> => {
   try {
     return success(JSON.parse(text))
   } catch {
-    return failure(httpError("malformed", "the body is not valid JSON"))
+    return failure(httpError("malformed", brokenJson))
   }
 }
 

@@ -333,7 +333,7 @@ const settingsOf = (mailbox: MailboxRef, view: MailboxView): Html => {
 <dt>Webhooks</dt><dd>${
     settings.webhook === undefined ? "none" : settings.webhook.description || "any"
   }${view.webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
-${renderForm(webhookForm(mailbox.name, view))}${
+${renderForm(webhookForm(mailbox.name, view), "rare")}${
     renderForm({
       id: "secrets",
       action: `/mailboxes/${mailbox.name}/password`,
