@@ -95,6 +95,7 @@ const longest = [
   "simulation/seeds-jetstream.long",
   "simulation/planted",
   "wire/platforms.long",
+  "e2e/flows",
   "e2e/failpoints",
   "simulation/seeds-1",
   "faults/cluster",

@@ -151,7 +151,7 @@ describe("restante read", () => {
 
   it.each([
     [["nobody"], 1, "there is no such mailbox"],
-    [["alice", "--save", "x"], 2, "of one notification"],
+    [["alice", "--save", "x"], 2, "--save needs one notification"],
     [
       ["alice", "--since", "2026-01-01T00:00:00.000000000000999Z"],
       1,
@@ -505,16 +505,16 @@ describe("restante doctor", () => {
 
 describe("--json", () => {
   it("is supported by the commands about accounts and sent notifications", async () => {
-    const [made] = await json(["account", "add", "bob"])
-    expect(made).toMatchObject({ account: "bob", token: expect.stringMatching(/^\S{32,}$/) })
-    expect(await json(["account", "list"])).toContainEqual({ name: "bob", role: [] })
-    expect(await json(["account", "revoke", "bob", "--all"])).toEqual([
-      { account: "bob", revoked: "all" }
+    const [made] = await json(["account", "add", "dora"])
+    expect(made).toMatchObject({ account: "dora", token: expect.stringMatching(/^\S{32,}$/) })
+    expect(await json(["account", "list"])).toContainEqual({ name: "dora", role: [] })
+    expect(await json(["account", "revoke", "dora", "--all"])).toEqual([
+      { account: "dora", revoked: "all" }
     ])
-    const exported = await restante(["account", "export", "bob"])
+    const exported = await restante(["account", "export", "dora"])
     const lines = exported.stdout.trimEnd().split("\n").map((line) => JSON.parse(line))
-    expect([exported.status, lines.at(0).account, lines.at(-1).kind]).toEqual([0, "bob", "end"])
-    expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
+    expect([exported.status, lines.at(0).account, lines.at(-1).kind]).toEqual([0, "dora", "end"])
+    expect(await json(["account", "remove", "dora"])).toEqual([{ removed: "dora" }])
     await json(["account", "add", "carol"])
     expect(await json(["account", "remove", "carol", "--with-owned"]))
       .toEqual([{ removed: "carol" }])

@@ -195,8 +195,8 @@ describe("restante watch", () => {
       {},
       /has not given out this position/
     ],
-    ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /URI or the name/],
-    ["no URI", 2, ["What?"], {}, /URI or the name/],
+    ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /the name or the URI of a mailbox/],
+    ["no URI", 2, ["What?"], {}, /the name or the URI of a mailbox/],
     ["an empty input", 2, ["-"], {}, /standard input has no secret/],
     ["two secrets of one input", 2, ["-", "--token-file", "-"], {}, /standard input \(-\) is read/],
     ["the same", 2, ["-", "--password-file", "-"], {}, /standard input \(-\) is read once/],
