@@ -18,9 +18,6 @@ import { type Actor, type Look, lookName, Walk } from "./flows/walk.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
 
-/** A page may be busy for long; this only ends what hangs. */
-const hangMs = 120_000
-
 /** For all flows of one look. */
 const lookHangsMs = 3_600_000
 
@@ -106,7 +103,6 @@ const openWalk = async (look: Look, flow: string, actor: Actor, state?: State): 
     permissions: ["clipboard-read", "clipboard-write"],
     ...state === undefined ? {} : { storageState: state }
   })
-  tab.page.setDefaultTimeout(hangMs)
   return new Walk(tab, { base, look, flow, actor })
 }
 
@@ -154,7 +150,7 @@ it.concurrent.each(looks.map((look) => [lookName(look), look] as const))(
     for (const [flow, one] of Object.entries(flows)) {
       faults.push(...await faultOf(flow, one, look, [actor, guest, state]))
     }
-    expect(faults).toEqual([])
+    expect(faults, faults.join("\n")).toEqual([])
   },
   lookHangsMs
 )

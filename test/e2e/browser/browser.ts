@@ -46,6 +46,9 @@ export const launchBrowser = (...options: ReadonlyArray<string>): Promise<Browse
     ]
   })
 
+/** A busy machine draws a page slowly; this only ends what hangs. */
+const hangMs = 120_000
+
 /** Sends the credentials of the account admin with every request, as a program does. */
 export const adminHeaders = {
   Authorization: `Basic ${Buffer.from(`admin:${adminToken}`).toString("base64")}`
@@ -194,6 +197,6 @@ export const openTab = async (
     ...admin ? { extraHTTPHeaders: adminHeaders } : {},
     ...more
   })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(hangMs)
   return new Tab(context, await context.newPage())
 }

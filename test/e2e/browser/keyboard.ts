@@ -28,7 +28,8 @@ const readFocused = `(() => {
   if (node === null || node === document.body) return { name: "", isNone: true, isField: false }
   const text = node.getAttribute("aria-label") ?? node.labels?.[0]?.textContent ?? node.textContent
   const { outlineStyle, outlineWidth } = getComputedStyle(node)
-  const { bottom, left, right, top } = node.getBoundingClientRect()
+  // The first line of a link that wraps: the middle of all its lines may be beside it.
+  const { bottom, left, right, top } = node.getClientRects()[0] ?? node.getBoundingClientRect()
   const middle = (from, to, most) => (Math.max(0, from) + Math.min(most, to)) / 2
   const isOnScreen = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth
   const hit = isOnScreen
