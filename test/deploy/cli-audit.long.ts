@@ -72,7 +72,7 @@ describe("restante audit", () => {
     const whole = await stored()
     expect([whole.status, whole.stdout]).toEqual([0, expect.stringContaining(`last: ${last}\n`)])
     expect(await forge(3)).toBe(5)
-    const found = /entry 3 of the audit log is not as it was recorded: entry 4 has another hash/
+    const found = /entry 3 of the audit log is not as it was recorded, entry 4 has another hash/
     const stopped = await stored()
     expect([stopped.status, stopped.stderr]).toEqual([1, expect.stringMatching(found)])
     const { dataDir } = service

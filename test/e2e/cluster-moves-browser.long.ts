@@ -63,9 +63,11 @@ afterAll(async () => {
 
 it("shows a node that joins, and its shards move into its frame", async () => {
   map = await openMarked("/cluster")
+  await map.page.emulateMedia({ reducedMotion: "no-preference" })
   line = await openMarked("/cluster/history")
   await expect.poll(() => countShown("one"), { timeout: withinMs }).toBe(256)
-  await map.page.evaluate(`document.addEventListener("transitionend", (event) => {
+  // It begins: the next change of the page may come before it ends.
+  await map.page.evaluate(`document.addEventListener("transitionrun", (event) => {
     if (event.propertyName === "translate") document.body.dataset.moved = event.target.id
   })`)
   const two = startNode("two")

@@ -224,7 +224,7 @@ it("times are the reader's, and secrets are copied by a button", async () => {
     extraHTTPHeaders: adminHeaders,
     permissions: ["clipboard-read", "clipboard-write"]
   })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(shownWithinMs)
   const page = await context.newPage()
   await page.goto(`${pathOf("mailbox")}?read=`)
   const exactOf = async (time: Locator): Promise<string> => {

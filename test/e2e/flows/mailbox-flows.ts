@@ -47,7 +47,7 @@ const useKeys = async (walk: Walk): Promise<void> => {
   await walk.step("keys")
   await walk.keys.press("Escape")
   // The page may have changed meanwhile: its script then finds the notification again.
-  await expect.poll(() => walk.keys.focusedName()).toBe("the second")
+  await walk.until("the focus", async () => await walk.keys.focusedName() === "the second")
   await walk.keys.press("/")
   expect(await walk.keys.focusedName()).toBe("Search in this mailbox")
 }

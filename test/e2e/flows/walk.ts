@@ -3,6 +3,9 @@ import { expect } from "vitest"
 import type { Tab } from "../browser/browser.ts"
 import { Keyboard } from "../browser/keyboard.ts"
 import { expectStatus, postXml, send } from "../client.ts"
+import { eventually } from "../process.ts"
+
+const shownWithinMs = 120_000
 
 /** How the pages are looked at. */
 export interface Look {
@@ -107,9 +110,15 @@ export class Walk {
     await this.tab.page.locator("main").getByText(text).first().waitFor()
   }
 
+  /** Waits for a condition: \`expect.poll\` waits for no test that runs beside others. */
+  async until(what: string, isMet: () => Promise<boolean>): Promise<void> {
+    await eventually(shownWithinMs, what, async () => await isMet() ? true : undefined)
+  }
+
   /** Expects so many entries of the page's list. */
   async lists(count: number): Promise<void> {
-    await expect.poll(() => this.tab.page.locator(".entries > li:visible").count()).toBe(count)
+    const entries = this.tab.page.locator(".entries > li:visible")
+    await this.until(`${count} entries`, async () => await entries.count() === count)
   }
 
   private get credentials() {
