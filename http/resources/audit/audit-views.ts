@@ -127,11 +127,17 @@ const filterForm = ({ account, action, outcome, since, target }: ListingFilter):
   submit: "Show"
 })
 
+/** The fields of the filter above the list: open while they choose something. */
+const filterFields = (filter: ListingFilter): Html => {
+  const isChosen = Object.values(filter).some((one) => one !== undefined)
+  return renderForm(filterForm(filter), isChosen ? "secondary" : "rare")
+}
+
 const listingPage = ({ anchor, filter, last, listed }: Listing): Html =>
   html`<p>${last.n - anchor.n} entries. The last one is number ${last.n}; its hash is
 <code>${last.hash}</code>. Note it elsewhere: <code>restante audit verify</code> finds every change
 of what was recorded before.</p>
-${
+${filterFields(filter)}${
     listed.length === 0
       ? emptyState(
         filter.sinceMs === undefined ? "Nothing is recorded." : "Nothing is recorded since then."
@@ -160,7 +166,6 @@ export const auditView = (service: Service, listing: Listing): ResourceView => (
   title: "Audit log",
   tree: element("audit", endsOf(listing), ...listing.listed.map(entryElement)),
   body: () => listingPage(listing),
-  forms: renderForm(filterForm(listing.filter)),
   links: nextOf(service, listing)
 })
 

@@ -97,6 +97,7 @@ export const accountFlow = async (walk: Walk): Promise<void> => {
 const audit = async (walk: Walk): Promise<void> => {
   await walk.enter("Audit log")
   await walk.step("audit", "Audit log")
+  await walk.press("Show only")
   await walk.fill("Account", walk.actor.account)
   await walk.choose("Outcome", "done")
   await walk.enter("Show")
