@@ -85,6 +85,7 @@ const bodies: Readonly<Record<string, Sending>> = {
     type: form,
     body: "headers=webhook-id%3A+x&body=x"
   },
+  "POST /mailboxes/{mailbox}/settings": { type: form, body: "method=put" },
   "POST /mailboxes/{mailbox}/webhooks": { type: form, body: "sender=github" },
   "PUT /mailboxes/{mailbox}/webhook-secret": {
     body: "<webhook-secret><secret>0123456789abcdef</secret></webhook-secret>"

@@ -15,14 +15,15 @@ import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, emptyAnswer,
   entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace, noStore,
-  readerHeaders, readInput, readPageRequest, refusalError, type Service, unprocessable,
-  viewAnswer } from "../../pipeline/index.ts"
+  readerHeaders, readFormMethod, readInput, readPageRequest, refusalError, seeOther, type Service,
+  unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./listing/index.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
+import { toMailbox } from "./read-marks.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
@@ -304,11 +305,12 @@ export const putMailbox = defineMailboxHandler(function*(mailboxCall) {
   return viewAnswer(settingsView(mailbox, settings))
 })
 
-/** A10: removes the mailbox with its notifications. */
-export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
-  const { call, mailbox, service } = mailboxCall
-  const account = yield* requireAccount(service, call)
-  yield* checkSecret(service, mailbox)
+/** Removes the mailbox with its notifications, for its owner or an admin. */
+const destroy = Effect.fnUntraced(function*(
+  mailboxCall: MailboxCall,
+  account: AuthenticatedAccount
+): Effect.fn.Return<void, HandlerFailure> {
+  const { mailbox, service } = mailboxCall
   const allowed = Effect.gen(function*() {
     const { owner } = yield* describeOwned(mailboxCall, account, true)
     return { owner, ...yield* expectedSettings(mailboxCall, account) }
@@ -324,7 +326,47 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
     }
   )
   yield* removeFromOwner(service, owner, mailbox.name)
+})
+
+/** A10. */
+export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
+  const account = yield* requireAccount(service, call)
+  yield* checkSecret(service, mailbox)
+  yield* destroy(mailboxCall, account)
   return emptyAnswer(204)
+})
+
+/**
+ * PUT or DELETE from the forms of the page. The settings of webhooks stay as they are: they have a
+ * form of their own. 412 if somebody changes the settings meanwhile. Only a form with the name of
+ * the mailbox removes it.
+ */
+export const postSettingsForm = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
+  const account = yield* requireAccount(service, call)
+  yield* checkSecret(service, mailbox)
+  // Before the form is read: a stranger's body is not waited for.
+  yield* describeOwned(mailboxCall, account, true)
+  const { input, method } = yield* readFormMethod(call, "settings", ["put", "delete"])
+  const field = fieldsOf(input)
+  if (method === "delete") {
+    if (field("name") !== mailbox.name) {
+      return yield* unprocessable(`name must be ${mailbox.name}, to remove this mailbox`)
+    }
+    yield* destroy(mailboxCall, account)
+    return seeOther(service, "/mailboxes")
+  }
+  const { settings: { webhook }, version } = yield* describeOwned(mailboxCall, account)
+  const { webhook: _, ...settings } = yield* readSettings(field, service.settings)
+  const message: MailboxMessage = {
+    _tag: "Configure",
+    caller: callerOf(account),
+    settings: { ...settings, ...webhook === undefined ? {} : { webhook } },
+    ifVersion: version
+  }
+  yield* ask<MailboxReply>(service, mailbox.to, message)
+  return toMailbox(mailbox)
 })
 
 /**

@@ -11,14 +11,15 @@ import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretChar
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, authorizeDeposit, directDeposit, plainTextType,
   postMailbox } from "./deposit/index.ts"
-import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
+import { deleteMailbox, getMailboxes, postMailboxes, postPassword, postSettingsForm,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
 import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
-import { depositForm, openForm, webhookForm } from "./mailbox-views.ts"
+import { depositForm } from "./mailbox-views.ts"
 import { deleteRead, postReadForm, postReadUpToForm, putRead, putReadUpTo } from "./read-marks.ts"
+import { openForm, removalForm, settingsForm, webhookForm } from "./settings-views.ts"
 import { deleteWebhookSecret, postWebhookForm, putWebhookSecret } from "./webhook-settings.ts"
 import { senderNames, templatePattern } from "./webhook-template.ts"
 
@@ -254,6 +255,41 @@ const templates = {
   "webhook-tags": settings["webhook-tags"]
 }
 
+/** The settings but those of webhooks, and the end of a mailbox, by the forms of a page. */
+const changedByForm = (service: ServiceDescription): ResourceOperation => {
+  const { deposit, fetch, "fetch-limit": limit, receipts, retention } = newSettings(service)
+  return {
+    handle: postSettingsForm,
+    form: ({ parameters }, fields) =>
+      fields.get("method") === "delete"
+        ? removalForm(parameters.get("mailbox"))
+        : settingsForm(parameters.get("mailbox")),
+    id: "changeMailboxByForm",
+    summary:
+      "Replaces the settings, or with `method=delete` removes the mailbox, for a page's form",
+    needs: "role",
+    scopes: ["admin"],
+    body: formRequestBody(formSchema({
+      method: oneOf("put", "delete"),
+      title,
+      deposit,
+      retention,
+      fetch,
+      "fetch-limit": limit,
+      receipts,
+      name: { ...slug, description: "The name of the mailbox, to remove it." }
+    }, ["method"])),
+    problems: ["precondition-failed"],
+    responses: {
+      303: emptyResponse("Redirects the browser to the mailbox, or to the others", [
+        "Location",
+        "Cache-Control",
+        "Link?"
+      ])
+    }
+  }
+}
+
 /** The settings of webhooks by the form of a page, and the secret, which no answer has. */
 const webhooks: ResourceDefinition["operations"] = {
   "POST /mailboxes/{mailbox}/webhooks": {
@@ -477,5 +513,9 @@ const fixed: ResourceDefinition = {
 export const mailboxResource = (service: ServiceDescription): ResourceDefinition => ({
   ...fixed,
   schemas: { NewMailbox: newMailbox(service), ...fixed.schemas },
-  operations: { ...fixed.operations, "POST /mailboxes": openMailbox(service) }
+  operations: {
+    ...fixed.operations,
+    "POST /mailboxes": openMailbox(service),
+    "POST /mailboxes/{mailbox}/settings": changedByForm(service)
+  }
 })

@@ -8,8 +8,7 @@ import { addressLink, attribute, badge, type Control, copyField, deleteForm, emp
 import { type Feed, mediaTypeOf, type ResourceView } from "../../formats/index.ts"
 import { childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
-import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
-  webhookSecretCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
+import { plainTextTagsMax, searchCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import type { ShownFile, ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
@@ -19,7 +18,7 @@ import { afterOpening, depositLinks, discardedNotice, entryXml, filterText, item
   pageLinks, tagsIn } from "./listing/index.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
-import { senderNames } from "./webhook-template.ts"
+import { openForm, settingsOf } from "./settings-views.ts"
 
 /** The view of a page, whose XML joins the stored fragments. */
 export const listingView = (
@@ -250,101 +249,6 @@ export const depositForm = (name: string): HtmlForm => ({
   submit: "Deposit"
 })
 
-/** The senders of webhooks that the service has templates of, for people. */
-const senderOptions: ReadonlyArray<readonly [string, string]> = [
-  ["", "another service: the templates below"],
-  ...senderNames.map((name) =>
-    [name, name.replace(/^./, (first) => first.toUpperCase()).replace("hub", "Hub")] as const
-  )
-]
-
-const secretControls: ReadonlyArray<Control> = [
-  {
-    name: "secret",
-    label: "New secret for signatures",
-    type: "password",
-    maxlength: webhookSecretCharsMax,
-    hint: "The one that the sender signs with. If it is empty, nothing changes."
-  },
-  { name: "unsigned", label: "Remove the secret: webhooks need no signature", type: "checkbox" }
-]
-
-/** The form of the settings of webhooks, with those of a mailbox. */
-export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
-  const { description = "", link = "", priority = "", tags = "" } = view?.settings.webhook ?? {}
-  const isKnown = senderNames.includes(description)
-  const template = { maxlength: webhookTemplateCharsMax }
-  return {
-    id: "webhooks",
-    action: `/mailboxes/${name}/webhooks`,
-    legend: "Webhooks",
-    controls: [
-      {
-        name: "sender",
-        label: "Sender",
-        type: "select",
-        options: senderOptions,
-        value: isKnown ? description : "",
-        hint: "The service has templates of these senders; link, priority and tags below replace "
-          + "theirs."
-      },
-      {
-        ...template,
-        name: "webhook",
-        label: "Description",
-        value: isKnown ? "" : description,
-        hint: "A line of text in which {/title} stands for a value of the JSON, and "
-          + "{/one|/other} for the first that there is. If all four are empty, the mailbox takes "
-          + "no webhooks."
-      },
-      { ...template, name: "webhook-link", label: "Link", value: link },
-      {
-        ...template,
-        name: "webhook-priority",
-        label: "Priority",
-        value: priority,
-        width: "half",
-        hint: "1 to 5, or a severity."
-      },
-      {
-        ...template,
-        name: "webhook-tags",
-        label: "Tags",
-        value: tags,
-        width: "half",
-        hint: "With commas."
-      },
-      ...secretControls.filter((one) =>
-        view === undefined || view.webhookSecret !== undefined || one.name === "secret"
-      )
-    ],
-    submit: "Save"
-  }
-}
-
-const settingsOf = (mailbox: MailboxRef, view: MailboxView): Html => {
-  const { settings } = view
-  return html`<h2>Settings</h2>
-<dl class="facts"><dt>Address</dt><dd>${copyField("address", mailbox.href)}</dd>
-<dt>Who may deposit</dt><dd>${settings.deposit}</dd>
-<dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
-<dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
-<dt>Receipts</dt><dd>${settings.receipts}</dd>
-<dt>Webhooks</dt><dd>${
-    settings.webhook === undefined ? "none" : settings.webhook.description || "any"
-  }${view.webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
-${renderForm(webhookForm(mailbox.name, view), "rare")}${
-    renderForm({
-      id: "secrets",
-      action: `/mailboxes/${mailbox.name}/password`,
-      legend: "Password and shared address: the old ones become invalid",
-      controls: [],
-      submit: "Replace both",
-      tone: "danger"
-    })
-  }`
-}
-
 /** The listing with the filter, in a browser that asks for the password as this page does. */
 const filteredHref = (mailbox: MailboxRef, filter: Partial<MailboxFilter>): string => {
   const read = mailbox.secret === undefined ? "read=" : ""
@@ -563,47 +467,6 @@ export const depositedView = (mailbox: MailboxRef, href: string): ResourceView =
       link(`/?mailbox=${mailbox.name}#read`, "continue the tour")
     }</p>`,
   links: [{ rel: "mailbox", href: mailbox.href }]
-})
-
-/** The form that opens a mailbox (A9). */
-export const openForm = (retention: string): HtmlForm => ({
-  id: "open",
-  action: "/mailboxes",
-  legend: "Open a mailbox",
-  controls: [
-    {
-      name: "name",
-      label: "Name",
-      maxlength: slugCharsMax,
-      pattern: "[a-z0-9][a-z0-9\\-]*",
-      width: "half",
-      hint: "Small letters, digits and hyphens. If it is empty, the service chooses a name."
-    },
-    { name: "title", label: "Title", maxlength: titleCharsMax, width: "half" },
-    {
-      name: "deposit",
-      label: "Who may deposit",
-      type: "select",
-      width: "half",
-      options: [["anyone", "anybody"], ["accounts", "anybody with an account"]]
-    },
-    {
-      name: "retention",
-      label: "Kept after retrieval for",
-      value: retention,
-      width: "half",
-      hint: "A duration of ISO 8601: P30D is thirty days, PT1H an hour."
-    },
-    {
-      name: "webhook",
-      label: "Webhooks",
-      maxlength: webhookTemplateCharsMax,
-      hint: `To take the webhooks of a service: ${
-        senderNames.join(", ")
-      }, or a line of text in which {/title} stands for a value of their JSON.`
-    }
-  ],
-  submit: "Open"
 })
 
 /** One of the caller's mailboxes. */

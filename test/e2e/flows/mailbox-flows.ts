@@ -91,6 +91,24 @@ const readOne = async (walk: Walk, title: string): Promise<void> => {
   await walk.step("removed-on-its-page", title)
 }
 
+/** Changes the settings by their form, which is folded, and removes the mailbox by the other one. */
+const changeSettings = async (walk: Walk, name: string): Promise<void> => {
+  await walk.press("Change the settings")
+  await walk.fill("Title", `Later ${name}`)
+  await walk.choose("Receipts", "to the sender, when a notification has arrived")
+  await walk.step("settings")
+  await walk.enter("Save")
+  await walk.step("settings-changed", `Later ${name}`)
+  await walk.press("Remove this mailbox, with all that is in it")
+  await walk.fill("Name of the mailbox", "another")
+  walk.tab.expects(422)
+  await walk.enter("Remove the mailbox")
+  await walk.step("removal-refused")
+  await walk.fill("Name of the mailbox", name)
+  await walk.enter("Remove the mailbox")
+  await walk.step("mailbox-removed", "Your mailboxes")
+}
+
 const replaceSecrets = async (walk: Walk): Promise<void> => {
   await walk.enter("Replace both")
   await walk.step("secrets", "The mailbox's new secrets")
@@ -132,6 +150,8 @@ export const mailboxFlow = async (walk: Walk): Promise<void> => {
   await walk.enter("Mark all as read in this mailbox")
   await walk.step("all-read")
   await replaceSecrets(walk)
+  await walk.begin(`/mailboxes/${name}?read=`)
+  await changeSettings(walk, name)
 }
 
 export const cabinetFlow = async (walk: Walk): Promise<void> => {

@@ -232,6 +232,10 @@ const mailboxes: ReadonlyArray<Call> = [
   }),
   call("PUT /mailboxes/{mailbox}", 200, { path: mailbox, body: { title: "B", retention: "P1D" } }),
   call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} }),
+  call("POST /mailboxes/{mailbox}/settings", 303, {
+    path: mailbox,
+    body: { method: "put", title: "B", retention: "P1D" }
+  }),
   call("POST /mailboxes/{mailbox}/webhooks", 303, {
     path: mailbox,
     body: { webhook: "{/title}", "webhook-tags": "shop" }

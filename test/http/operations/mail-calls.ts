@@ -196,6 +196,10 @@ export const askMailboxes = async (calls: OperationCalls): Promise<void> => {
     form: () => ({}),
     besides: ["unfit"]
   })
+  await asks("POST /mailboxes/{mailbox}/settings", {
+    path: `${path}/settings`,
+    form: () => ({ method: "put", title: "Box", retention: "P1D", receipts: "received" })
+  })
   await asks("POST /mailboxes/{mailbox}/webhooks", {
     path: `${path}/webhooks`,
     form: () => ({ sender: "github", "webhook-tags": "shop", secret: "0123456789abcdef" })
