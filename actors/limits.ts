@@ -41,10 +41,7 @@ export const removedLocalDeliveriesMax = 200
  */
 export const removedLocalDeliveryRetentionMs = 30 * hourMs
 
-/**
- * Ranges of notifications that a mailbox remembers as read. Beyond them the oldest are forgotten:
- * their notifications count as unread again.
- */
+/** Ranges of notifications that a mailbox remembers as read; beyond, the oldest count as unread. */
 export const readRangesMax = 256
 
 /** Push registrations of one mailbox. */
@@ -248,6 +245,9 @@ export const receiptsMax = 1000
 
 /** Characters of the description of one receipt. */
 export const receiptDescriptionCharsMax = 1000
+
+/** Characters of its description that a sent notification shows in lists. */
+export const aboutCharsMax = 200
 
 /** Blobs of one content resource that wait for their removal. */
 export const staleBlobsMax = 64

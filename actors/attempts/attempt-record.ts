@@ -3,6 +3,7 @@ import { Option, Schema } from "effect"
 import { attemptCharsMax, recordedHeaderCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, ExchangeRecord, retryAfterMaxMs } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
+import { beginningOf } from "../text/index.ts"
 
 /** The fields of every attempt. A newer version may have stored words that this one lacks. */
 export const attemptFields = {
@@ -32,8 +33,7 @@ export const attemptDecoder = <Attempt>(
 export const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRecord => {
   const { answer } = exchange
   if (answer?.text === undefined || answer.text.length <= charsMax) return exchange
-  // The cut may not leave half of a character.
-  const text = answer.text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "")
+  const text = beginningOf(answer.text, charsMax)
   return { ...exchange, answer: { ...answer, text, isCut: true } }
 }
 

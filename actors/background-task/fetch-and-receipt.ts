@@ -11,6 +11,7 @@ import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, Fetched, F
   RequestBounds } from "../outbound/index.ts"
 import { askerOf } from "../schemas.ts"
 import { sha256 } from "../secret-hash.ts"
+import { beginningOf } from "../text/index.ts"
 import { throttleKind, type ThrottleMessage, type ThrottleReply } from "../throttle/index.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
@@ -165,7 +166,7 @@ const receiptKey = (key: string, status: OutgoingReceipt["status"]): string =>
 
 /** A description that content takes: it refuses a longer one, and half of a surrogate pair. */
 const receiptDescription = (problem: string): string =>
-  problem.slice(0, receiptDescriptionCharsMax).replace(/[\uD800-\uDBFF]$/, "")
+  beginningOf(problem, receiptDescriptionCharsMax)
 
 /** Sends a receipt to the message's URI. */
 export const sendReceipt = (

@@ -9,7 +9,7 @@
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
+import { aboutCharsMax, attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
   deferredInMemoryMs, deferredMinMs, describedRecipientsMax, followUpsMax, idempotencyRetentionMs,
   keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
   removalsMax } from "../limits.ts"
@@ -17,6 +17,7 @@ import { afterReportStep, beginReportStep, type FailureReport, failureReportsFor
   isReportWaiting, originOf } from "../failure-reports/index.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
+import { beginningOf } from "../text/index.ts"
 import { attemptItems, keptAttempt } from "./attempt-log.ts"
 import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queued, type ReplayStart,
   startReplay, statusOf } from "./attempts.ts"
@@ -113,7 +114,7 @@ const gone = (
 ) => deny(notOwner(account, caller, true) ?? "Gone")
 
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
-  const { account, document, listingKey, requestId, spanId, to, traceId } = message
+  const { about, account, document, listingKey, requestId, spanId, to, traceId } = message
   if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
   if (to.length > recipientsMax) {
     return deny("Invalid", `a notification has at most ${recipientsMax} recipients`)
@@ -130,6 +131,7 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     requestId,
     createdAtMs: nowMs,
     listingKey,
+    ...aboutOf(about),
     traceId,
     ...spanId === undefined ? {} : { spanId },
     recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
@@ -143,6 +145,10 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     created(state, false)
   )
 }
+
+/** What a list shows of a description. */
+const aboutOf = (about: string | undefined): { readonly about?: string } =>
+  about === undefined ? {} : { about: beginningOf(about, aboutCharsMax) }
 
 const openingTag = "<notification>"
 
@@ -182,7 +188,7 @@ const viewOf = (
   { attempts, from = 0, max = describedRecipientsMax }: Variant<NotificationMessage, "Describe">,
   nowMs: number
 ): NotificationView => {
-  const { account, createdAtMs, followUps, recipients, version } = state
+  const { about, account, createdAtMs, followUps, recipients, version } = state
   const shown = recipients.slice(from, from + Math.min(max, describedRecipientsMax))
   const held = heldOf(state, shown, nowMs)
   return {
@@ -192,6 +198,7 @@ const viewOf = (
     recipients: shownRecipients(shown, followUps !== undefined),
     count: recipients.length,
     version,
+    ...about === undefined ? {} : { about },
     ...held === undefined ? {} : { held },
     ...followUps === undefined ? {} : { followUps },
     ...attempts === true ? { attemptItems: attemptItems(state) } : {}
@@ -258,7 +265,7 @@ const isRepeatedIn = (
 
 const followUp =
   (retentionMs: number): Notifications["Queued"]["FollowUp"] =>
-  (state, { caller, document, requestId }, context) => {
+  (state, { about, caller, document, requestId }, context) => {
     const isWithdrawal = document === undefined
     // Nobody sends in the name of another account, not even an admin.
     const reason = notOwner(state.account, caller, isWithdrawal)
@@ -279,8 +286,10 @@ const followUp =
     const running = runningBeside(state, undefined, nowMs)
     const busy = new Set(running.map(({ recipient }) => recipient))
     const edition = editionOf(state)
+    const { about: aboutBefore, ...open } = reopened(state)
     const next: Queued = {
-      ...reopened(state),
+      ...open,
+      ...aboutOf(isWithdrawal ? aboutBefore : about),
       recipients: state.recipients.map((one, at) =>
         afterFollowUp(one, { edition, isRunning: busy.has(at), isWithdrawal, nowMs })
       ),

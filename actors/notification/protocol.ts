@@ -106,6 +106,8 @@ export const NotificationState = Schema.Union([
     createdAtMs: Count,
     /** The key of the notification's entry in the listing of the outgoing mailbox. */
     listingKey: Schema.String,
+    /** The beginning of its description; left out if the node that queued it was an older one. */
+    about: Schema.optionalKey(Schema.String),
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
     /** The span of the request that created it, 16 such digits; left out if it is not exported. */
@@ -173,6 +175,8 @@ export const NotificationMessage = Schema.Union([
      * fragment as a mailbox stores it, and `</notification>`; otherwise it is refused as Invalid.
      */
     document: Schema.String,
+    /** The description of the document, of which the beginning is kept. */
+    about: Schema.optionalKey(Schema.String),
     /** Absolute http(s) URIs in the sender's order, without duplicates. */
     to: Schema.Array(Schema.String)
   }),
@@ -234,7 +238,8 @@ export const NotificationMessage = Schema.Union([
   Schema.TaggedStruct("FollowUp", {
     caller: Caller,
     requestId: Schema.String,
-    document: Schema.optionalKey(Schema.String)
+    document: Schema.optionalKey(Schema.String),
+    about: Schema.optionalKey(Schema.String)
   }),
   /** Removes the notification (A8). No attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
@@ -258,6 +263,8 @@ export interface NotificationView {
   /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
+  /** The beginning of what the recipients get it described by. */
+  readonly about?: string
   /** Since when a pause keeps some of them back, by their index in `recipients`. */
   readonly held?: Readonly<Record<number, number>>
   /** What followed the notification, the newest last; left out if nothing has. */

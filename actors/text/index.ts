@@ -1,2 +1,3 @@
-/** Texts of strangers, as they are compared. */
+/** Texts of strangers: as they are compared, and their beginnings. */
+export { beginningOf } from "./beginning.ts"
 export { streamSafe } from "./stream-safe.ts"

@@ -1,8 +1,6 @@
 /** Texts of strangers that are normalized. */
 import { combiningRunMax } from "../limits.ts"
-
-/** Characters that have two UTF-16 units: a cut between them leaves half of one. */
-const halfAtEnd = /[\uD800-\uDBFF]$/
+import { beginningOf } from "./beginning.ts"
 
 /**
  * A text that is normalized in linear time. Normalizing puts the marks on a letter in order, which
@@ -11,10 +9,4 @@ const halfAtEnd = /[\uD800-\uDBFF]$/
  * halfwidth katakana are letters, and become marks by NFKD.
  */
 export const streamSafe = (text: string): string =>
-  text.replace(
-    /[\p{M}\uFF9E\uFF9F]+/gu,
-    (marks) =>
-      marks.length <= combiningRunMax
-        ? marks
-        : marks.slice(0, combiningRunMax).replace(halfAtEnd, "")
-  )
+  text.replace(/[\p{M}\uFF9E\uFF9F]+/gu, (marks) => beginningOf(marks, combiningRunMax))

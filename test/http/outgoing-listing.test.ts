@@ -129,7 +129,7 @@ describe("A7 GET /outgoing/{account}", () => {
     }
     const page = await observeReplies(observe, () => get(pathOf(basic), "text/html"))
     expect(replied.splice(0)).toEqual([1, 1])
-    expect(page.text).toContain(`to ${to[0]?.slice("http://".length)} and 89 others</a>`)
+    expect(page.text).toContain(`to ${to[0]?.slice("http://".length)} and 89 others</p>`)
     const failed = await observeReplies(observe, () => list("?status=failed"))
     expect([hrefs(failed), hrefs(await list())]).toEqual([[many], [one, many]])
     expect(new Set(replied.splice(0))).toEqual(new Set([1]))

@@ -65,13 +65,27 @@ describe("the page of a sent notification and that of its attempts", () => {
     expect((await read(first)).text).toContain("<h1>Second</h1>")
   })
 
-  it("read no document for a program", async () => {
-    expect((await read(href, "application/json")).text).not.toContain("meter")
+  it("keep the description after a withdrawal", async () => {
+    const first = (await service.post(basic, [long])).header("location")
+    const { text: before } = await read(first)
+    const withdrawn = await service.send("POST", `${first}/withdrawal`, { basic })
+    expect(withdrawn.status).toBe(202)
+    const heading = /<h1>.*<\/h1>/
+    expect(heading.exec((await read(first)).text)?.[0]).toBe(heading.exec(before)?.[0])
+  })
+
+  it("show the beginning of a long description, without half of a character", async () => {
+    const description = "\u{1F431}".repeat(150)
+    const body = outgoing([long], `x${description}`)
+    const path = (await service.post(basic, [], { body })).header("location")
+    const heading = /<h1>(.*)<\/h1>/.exec((await read(path)).text)?.[1]
+    expect(heading).toBe(`x${"\u{1F431}".repeat(99)}`)
   })
 })
 
-it("the list names the first recipient of each", async () => {
+it("the list has what each is about, and its first recipient", async () => {
   const { text } = await read("/outgoing/sender")
-  expect(text).toContain("to hall and one other</a>")
+  expect(text).toContain(`${escaped}</a>`)
+  expect(textsOf(text)).toContain(" · to hall and one other")
   expect(textsOf(text)).not.toContain(own)
 })

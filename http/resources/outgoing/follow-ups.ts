@@ -1,6 +1,6 @@
 /** Follow-ups of an outgoing notification: its sender replaces or withdraws it (protocol §1.3). */
 import { Effect } from "effect"
-import { followUpsFormat, followUpsMax } from "../../../actors/index.ts"
+import { aboutCharsMax, beginningOf, followUpsFormat, followUpsMax } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
@@ -41,13 +41,13 @@ const followUp = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   outgoing: OutgoingNotificationRef,
-  document: string | undefined
+  content?: { readonly document: string; readonly about: string }
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const message: NotificationMessage = {
     _tag: "FollowUp",
     caller: callerOf(outgoing.caller),
     requestId: call.ids.id("request"),
-    ...document === undefined ? {} : { document }
+    ...content
   }
   const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
   expectReply(reply, "FollowedUp")
@@ -109,8 +109,10 @@ export const postReplacement = defineHandler(function*(service, call) {
     })
   }
   const mailbox = { account, href: absoluteUri(service, mailboxPath(account)) }
-  const text = yield* relayedDocument(service, call, mailbox, outgoing, document.value)
-  return yield* followUp(service, call, outgoing, text)
+  return yield* followUp(service, call, outgoing, {
+    document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
+    about: beginningOf(document.value.description, aboutCharsMax)
+  })
 })
 
 /** POST to …/withdrawal: the recipients see that the notification is withdrawn, and when. */
@@ -122,6 +124,6 @@ export const postWithdrawal = defineHandler(function*(service, call) {
     action: "outgoing.withdraw",
     target: outgoing.path
   } as const
-  const withdrawal = followUp(service, call, outgoing, undefined)
+  const withdrawal = followUp(service, call, outgoing)
   return yield* auditedAsAdmin(service, call, operation, view.account, withdrawal)
 })

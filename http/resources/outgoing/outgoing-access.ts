@@ -6,9 +6,8 @@ import { type NotificationMessage, type NotificationView,
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { shortUri } from "../../formats/html/index.ts"
-import { childOf, childText, parseFragment } from "../../formats/xml/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
-  isPageRequest, refusalError, type Service } from "../../pipeline/index.ts"
+  refusalError, type Service } from "../../pipeline/index.ts"
 import { type AccountRef, accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
@@ -158,33 +157,6 @@ export const summarizeAs = (
 /** A short name of a recipient: its mailbox, if that is at this service. */
 export const recipientName = ({ settings }: Service, to: string): string =>
   linksUnder(settings.baseUrl).mailboxOf(to)?.name ?? shortUri(to)
-
-/** The number of the log item with the document that recipients get: the last that was sent. */
-const documentItem = ({ followUps = [] }: NotificationView): number =>
-  followUps.findLast(({ kind }) => kind === "replacement")?.item ?? 1
-
-/** What the notification is about; undefined if its document was removed meanwhile. */
-export const descriptionOf = Effect.fnUntraced(function*(
-  { system }: Service,
-  { to }: OutgoingNotificationRef,
-  view: NotificationView
-): Effect.fn.Return<string | undefined, HandlerFailure> {
-  const n = documentItem(view)
-  const [item] = yield* system.read(to, n, 1)
-  if (item?.n !== n) return undefined
-  const root = childOf({ children: parseFragment(item.value) }, "notification")
-  const about = root === undefined ? undefined : childOf(root, "item")
-  return about === undefined ? undefined : childText(about, "description")
-})
-
-/** {@link descriptionOf} for a page; no other answer shows it. */
-export const headingFor = (
-  service: Service,
-  { request }: Call,
-  outgoing: OutgoingNotificationRef,
-  view: NotificationView
-): Effect.Effect<string | undefined, HandlerFailure> =>
-  isPageRequest(request) ? descriptionOf(service, outgoing, view) : Effect.succeed(undefined)
 
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(

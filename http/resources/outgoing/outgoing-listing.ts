@@ -59,6 +59,7 @@ const listedByHint = ({ atMs, id, value }: IndexEntry): Effect.Effect<ListedOutg
     status: notificationStatuses.find((status) => status === value) ?? "waiting",
     atMs,
     firstTo: undefined,
+    about: undefined,
     count: 0
   })
 
@@ -73,12 +74,13 @@ const describeEntry = (
       if (isRefusal(view)) {
         return Effect.as(removeStale(service, account, entry, view.reason), undefined)
       }
-      const { count, createdAtMs, recipients: [first], status } = view
+      const { about, count, createdAtMs, recipients: [first], status } = view
       return Effect.succeed({
         id: entry.id,
         status,
         atMs: createdAtMs,
         firstTo: first?.to,
+        about,
         count
       })
     }),

@@ -18,9 +18,8 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
-import { describeAs, describeOutgoing, descriptionOf, headingFor, mailboxPath,
-  outgoingNotificationOf, type OutgoingNotificationRef, outgoingRefOf,
-  retryMessage } from "./outgoing-access.ts"
+import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
+  type OutgoingNotificationRef, outgoingRefOf, retryMessage } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -99,12 +98,11 @@ export const getOutgoing = defineHandler(function*(service, call) {
   const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
   const read = Effect.gen(function*() {
     const view = yield* describeOutgoing(service, outgoing)
-    const about = yield* headingFor(service, call, outgoing, view)
     return renderView(
       {
         _tag: "View",
         status: 200,
-        view: statusView(service, outgoing, view, about),
+        view: statusView(service, outgoing, view),
         offered,
         headers: [statusField(view), ...readerHeaders, ...applied]
       },
@@ -219,10 +217,9 @@ const removeNotification = Effect.fnUntraced(function*(
   const { outgoing, view } = yield* outgoingNotificationOf(service, call)
   const expected = yield* expectedVersion(
     call,
-    // The condition may name the entity tag of the page, which has the description.
-    Effect.map(descriptionOf(service, outgoing, view), (about) => ({
+    Effect.sync(() => ({
       version: view.version,
-      tags: entityTags(call, statusView(service, outgoing, view, about))
+      tags: entityTags(call, statusView(service, outgoing, view))
     }))
   )
   const caller = callerOf(outgoing.caller)

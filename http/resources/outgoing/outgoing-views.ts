@@ -20,6 +20,7 @@ export interface ListedOutgoing {
   readonly atMs: number
   /** The URI of its first recipient; undefined where the actor could not be asked. */
   readonly firstTo: string | undefined
+  readonly about: string | undefined
   /** How many recipients it has. */
   readonly count: number
 }
@@ -177,15 +178,19 @@ const others = (count: number): string =>
 const entry = (
   service: Service,
   mailbox: OutgoingRef,
-  { atMs, count, firstTo, id, status }: ListedOutgoing
-): Html =>
-  html`<li><p><a href="${notificationPath(mailbox.account, id)}"${attribute("title", firstTo)}>${
-    firstTo === undefined
-      ? "A notification"
-      : `to ${recipientName(service, firstTo)}${others(count - 1)}`
-  }</a></p>
-<p class="quiet">${statusBadge(badges, status)} ${timeAt(atMs)}</p></li>
+  { about, atMs, count, firstTo, id, status }: ListedOutgoing
+): Html => {
+  const to = firstTo === undefined
+    ? undefined
+    : `to ${recipientName(service, firstTo)}${others(count - 1)}`
+  return html`<li><p><a href="${notificationPath(mailbox.account, id)}"${
+    attribute("title", firstTo)
+  }>${about ?? to ?? "A notification"}</a></p>
+<p class="quiet">${statusBadge(badges, status)} ${timeAt(atMs)}${
+    about === undefined || to === undefined ? nothing : ` · ${to}`
+  }</p></li>
 `
+}
 
 const filters = (mailbox: OutgoingRef, chosen: NotificationStatus | undefined): Html =>
   html`<p class="choices">${
@@ -341,10 +346,9 @@ export const statusField = (
 export const statusView = (
   service: Service,
   outgoing: OutgoingNotificationRef,
-  view: NotificationView,
-  about?: string
+  view: NotificationView
 ): ResourceView => ({
-  title: about ?? "An outgoing notification",
+  title: view.about ?? "An outgoing notification",
   tree: () => statusElement(outgoing, view),
   body: () => notificationPage(service, outgoing, view),
   links: [

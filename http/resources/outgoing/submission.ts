@@ -1,6 +1,6 @@
 /** A5: a notification is queued for its recipients. */
 import { Effect } from "effect"
-import { parseUrl, sealPasswordFor } from "../../../actors/index.ts"
+import { aboutCharsMax, beginningOf, parseUrl, sealPasswordFor } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
@@ -130,7 +130,11 @@ const queueNotification = Effect.fnUntraced(function*(
   call: Call,
   mailbox: OutgoingRef,
   outgoing: OutgoingNotificationRef,
-  content: { readonly document: string; readonly to: ReadonlyArray<string> }
+  content: {
+    readonly document: string
+    readonly about: string
+    readonly to: ReadonlyArray<string>
+  }
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
   const { account } = mailbox
   const listingKey = yield* enterOutgoing(service, account, outgoing.id, isKeyed(call))
@@ -161,7 +165,8 @@ const queueNotification = Effect.fnUntraced(function*(
     status: "waiting",
     recipients: content.to.map((to) => ({ to, status: "waiting", attempts: 0, tries: 0 })),
     count: content.to.length,
-    version: 1
+    version: 1,
+    about: content.about
   }
 })
 
@@ -188,6 +193,7 @@ export const postOutgoing = defineHandler(function*(service, call) {
   }
   const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
     document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
+    about: beginningOf(document.value.description, aboutCharsMax),
     to: to.value
   }))
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)

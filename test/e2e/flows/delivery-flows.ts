@@ -44,7 +44,7 @@ const follow = async (walk: Walk, { busy, gone }: Recipients): Promise<void> => 
   await walk.shows("Headers of the request")
   await walk.step("exchange")
   await walk.header("Outgoing")
-  await walk.enter(/\d/)
+  await walk.enter("the keys")
   await walk.enter("All attempts")
   await walk.enter("The outgoing notification")
   busy.at.answers(202)
@@ -146,7 +146,7 @@ export const outgoingFlow = async (walk: Walk): Promise<void> => {
   await pauseAll(walk, recipients)
   await pauseOrigins(walk)
   walk.tab.expects(410)
-  await walk.enter(/\d/)
+  await walk.enter("later")
   await walk.enter("Remove")
   await walk.step("removed", `Outgoing mailbox of ${walk.actor.account}`)
 }
