@@ -68,7 +68,8 @@ const natsPorts = ({ clusterBuckets: buckets }: NodeSettings) =>
   Layer.mergeAll(natsStorage({ buckets }), natsContents({ buckets }), natsRecords, natsBlobs())
 
 const noStore = new StorageUnavailable({
-  detail: "there is no store: check the data directory or NATS_URL"
+  detail: "there is no store",
+  advice: "correct DATA_DIR, --data-dir or NATS_URL"
 })
 
 /** Opens the store of the settings for reading; an embedded store must be stopped. */

@@ -55,8 +55,8 @@ const messages: {
   ],
   StorageFull: (location, { detail }) =>
     `${location} has no room left: ${detail}. Free space there, and start again`,
-  StorageUnavailable: (location, { detail }) =>
-    `${location} cannot be used: ${detail}. Check that it can be reached and written`,
+  StorageUnavailable: (location, { advice = "check that it can be reached and written", detail }) =>
+    `${location} cannot be used: ${detail}; ${advice}`,
   ValueTooLarge: (location, { detail }) =>
     `${location} cannot be used: ${detail}. Raise the limit of the storage for one value`,
   StoreFormatUnsupported: (location, { found, supported }) => [

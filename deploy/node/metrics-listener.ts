@@ -29,7 +29,8 @@ export const serveMetrics = (
       const { host, port } = address
       const server = makeServer(metricsText)
       const failed = (cause: Error): void => {
-        const detail = `METRICS_LISTEN: cannot listen on ${host}:${port}: ${cause.message}`
+        const detail =
+          `METRICS_LISTEN: cannot listen on ${host}:${port}, ${cause.message}: give another address`
         resume(Effect.fail(new ServerUnavailable("Address", detail, cause)))
       }
       server.once("error", failed)

@@ -176,7 +176,11 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
   })
   if (socket === false) {
     const address = `${options.host}:${options.port}`
-    throw new ServerUnavailable("Address", `cannot listen on ${address}: it is in use or not here`)
+    throw new ServerUnavailable(
+      "Address",
+      `cannot listen on ${address}, which is in use or no address of this machine: end the ` +
+        "program that has it, or set another PORT or HOST"
+    )
   }
   const port = native.us_socket_local_port(socket)
   const heartbeat = startHeartbeat(shared)

@@ -17,10 +17,14 @@ export class LogConflict extends Schema.TaggedError<LogConflict>()("LogConflict"
   item: Schema.Number
 }) {}
 
-/** The store did not answer, or reported a temporary error. */
+/**
+ * The store did not answer, or reported a temporary error; with `advice`, what its operator must do
+ * before it can be used.
+ */
 export class StorageUnavailable
   extends Schema.TaggedError<StorageUnavailable>()("StorageUnavailable", {
-    detail: Schema.String
+    detail: Schema.String,
+    advice: Schema.optionalKey(Schema.String)
   })
 {}
 

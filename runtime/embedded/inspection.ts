@@ -195,7 +195,10 @@ const inspectFolder = async (
   wanted: EngineName | undefined
 ): Promise<EmbeddedInspection> => {
   await access(databasePath(dataDir)).catch(() => {
-    throw new StorageUnavailable({ detail: `there is no store in ${dataDir}` })
+    throw new StorageUnavailable({
+      detail: "there is no store",
+      advice: "correct DATA_DIR or --data-dir"
+    })
   })
   let opened: Awaited<ReturnType<typeof openVerified>>
   try {

@@ -50,7 +50,10 @@ const begin = async (dataDir: string): Promise<void> => {
   const there = await readdir(dataDir)
   const isMarked = existsSync(markPath(dataDir))
   if (!isMarked && there.some((name) => names.includes(name))) {
-    throw new StorageUnavailable({ detail: "there is a store already: restore into an empty one" })
+    throw new StorageUnavailable({
+      detail: "there is a store already",
+      advice: "restore into an empty folder"
+    })
   }
   if (isMarked) await assertFree(dataDir)
   else writeMark(dataDir)

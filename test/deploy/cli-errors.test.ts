@@ -105,21 +105,44 @@ const usage: ReadonlyArray<Row> = [
   ["serve --port x", 78, "port is \"x\"", "flag --port", "expected a whole number"]
 ]
 
+/** Stores and addresses that cannot be used. */
+const places: ReadonlyArray<Row> = [
+  ["check --data-dir ./nowhere", 75, "there is no store", "nowhere", "correct DATA_DIR"],
+  ["backup x --data-dir ./nowhere", 75, "there is no store", "nowhere", "correct DATA_DIR"],
+  [
+    "serve --host 192.0.2.1 --port 1",
+    75,
+    "no address of this machine",
+    "192.0.2.1:1",
+    "set another PORT or HOST",
+    { DATA_DIR: temporaryFolder() }
+  ]
+]
+
 /** Answers of a service, or the lack of one. */
 const refusals: ReadonlyArray<Row> = [
-  ...[401, 403, 404, 405, 409, 410, 412, 413, 422].map((status): Row => [
+  ...([
+    [401, 1, "use a valid token"],
+    [403, 1, "use the token of an account"],
+    [404, 1, "correct the name or the URI"],
+    [405, 1, "use another command"],
+    [409, 1, "read its state"],
+    [410, 1, "name another one"],
+    [412, 1, "read its state"],
+    [413, 1, "send less"],
+    [415, 1, "give another media type"],
+    [422, 1, "correct the value"],
+    [429, 75, "wait, then repeat"],
+    [502, 75, "repeat the command when"],
+    [503, 75, "wait, then repeat"],
+    [504, 75, "see whether it was done"],
+    [507, 1, "free space at the service"]
+  ] as const).map(([status, code, advice]): Row => [
     `registrations list s${status}`,
-    1,
+    code,
     String(status),
     `/mailboxes/s${status}`,
-    ""
-  ]),
-  ...[429, 503, 504].map((status): Row => [
-    `registrations list s${status}`,
-    75,
-    String(status),
-    `/mailboxes/s${status}`,
-    ""
+    advice
   ]),
   ["registrations list s500", 1, "500", "/mailboxes/s500", "ask the operator"],
   ["registrations list s507-detail", 1, "it is full", "/mailboxes/s507-detail", "remove one first"],
@@ -137,7 +160,13 @@ const refusals: ReadonlyArray<Row> = [
 ]
 
 describe.concurrent("an error of the command line", () => {
-  for (const [command, status, problem, subject, advice, env, input] of [...usage, ...refusals]) {
+  for (
+    const [command, status, problem, subject, advice, env, input] of [
+      ...usage,
+      ...places,
+      ...refusals
+    ]
+  ) {
     it(`says what happened, to what, and what to do: ${command}`, async ({ expect }) => {
       const ran = await run(command.split(" "), {
         BASE_URL: baseUrl,

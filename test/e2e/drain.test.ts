@@ -145,6 +145,7 @@ describe("a failed start", () => {
     expect((await refused.end()).code).toBe(75)
     expect(refused.output).toContain(String(address.port))
     expect(refused.output).toContain("in use")
+    expect(refused.output).toContain("set another PORT or HOST")
     await new Promise((resolve) => other.close(resolve))
   })
 

@@ -19,7 +19,8 @@ const leaseKey = "restorer"
 
 const nodePrefix = "node."
 
-const refusal = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
+const refusal = (detail: string, advice: string): StorageUnavailable =>
+  new StorageUnavailable({ detail, advice })
 
 /** Fails with StorageCorrupted during a restore, and after an interrupted one. */
 export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageCorrupted, Registry> =
@@ -80,10 +81,10 @@ const claimRestore = Effect.fnUntraced(function*(isEmpty: boolean) {
   const mark = yield* registry.get(restoringKey)
   const lease = yield* registry.get(leaseKey)
   if (lease.value !== undefined) {
-    return yield* refusal("another process is restoring it; wait until it ends")
+    return yield* refusal("another process is restoring it", "wait until it ends")
   }
   if (mark.value === undefined && !isEmpty) {
-    return yield* refusal("there is a store already: restore into an empty one")
+    return yield* refusal("there is a store already", "restore into empty NATS servers")
   }
   const startedAt = new Date().toISOString()
   const revision = yield* registry.put(restoringKey, startedAt, mark.revision)
@@ -130,7 +131,7 @@ export const beginRestore = Effect.fnUntraced(function*(
   const counts = yield* attempt(() =>
     Promise.all(streams.map((stream) => messagesIn(nats, stream)))
   )
-  const moved = () => Effect.fail(refusal("another process is restoring it; wait until it ends"))
+  const moved = () => Effect.fail(refusal("another process is restoring it", "wait until it ends"))
   const claim = yield* claimRestore(counts.every((count) => count === 0)).pipe(
     Effect.catchTag("RegistryMoved", moved)
   )
@@ -141,7 +142,7 @@ export const beginRestore = Effect.fnUntraced(function*(
   const nodes = yield* nodesOf()
   if (nodes.length > 0) {
     if (!claim.isRepeated) yield* end
-    return yield* refusal(`nodes run on it: ${nodes.join(", ")}; stop them first`)
+    return yield* refusal(`nodes run on it: ${nodes.join(", ")}`, "stop them first")
   }
   if (claim.isRepeated) {
     yield* attempt(() =>
