@@ -55,6 +55,7 @@ const usage: ReadonlyArray<Row> = [
     "eve",
     "name the account eve"
   ],
+  ["audit list --target bob", 2, "begins no path", "--target is bob", "/accounts/bob"],
   ["audit verify --noted 1", 2, "no entry", "--noted is 1", "give a number and a hash"],
   [
     `audit verify --stored --noted 1:${"x".repeat(43)}`,

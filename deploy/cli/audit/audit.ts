@@ -11,6 +11,17 @@ import { asAdmin, call, wrongUsage } from "../service/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, table,
   take } from "../terminal.ts"
 
+/** The path of `--target`: the log has targets of many kinds, so that a name says too little. */
+const targetOf = (text: string): Effect.Effect<string, CommandFailed> => {
+  const path = pathOf(text)
+  return path.startsWith("/")
+    ? Effect.succeed(path)
+    : Effect.fail(wrongUsage(
+      `--target is ${plain(text)}, which begins no path`,
+      "give one such as /accounts/bob, or a URI"
+    ))
+}
+
 const list = Command.make(
   "list",
   {
@@ -30,13 +41,14 @@ const list = Command.make(
   },
   Effect.fnUntraced(
     function*({ account, action, json, limit, outcome, since, target, ...flags }) {
+      const path = Option.isNone(target) ? undefined : yield* targetOf(target.value)
       const service = yield* asAdmin(flags)
       endWithReader()
       const filter = {
         account: Option.getOrUndefined(account),
         action: Option.getOrUndefined(action),
         outcome: Option.getOrUndefined(outcome),
-        target: Option.getOrUndefined(Option.map(target, pathOf)),
+        target: path,
         since: Option.getOrUndefined(since)
       }
       const rows: Array<ReadonlyArray<string>> = []
