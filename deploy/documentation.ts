@@ -1,4 +1,4 @@
-/** The documentation that the build has rendered into the package (`deploy/docs.mjs`). */
+/** The documentation that the build has rendered into the package (`deploy/generate/docs.mjs`). */
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Documentation } from "../http/index.ts"

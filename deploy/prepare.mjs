@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
   utimesSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { checksumsFile, sbomFile, writeSbom } from "./sbom.mjs"
+import { checksumsFile, sbomFile, writeSbom } from "./generate/sbom.mjs"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const sourceFolders = ["runtime", "actors", "http", "client", "deploy"]
@@ -24,7 +24,7 @@ export const manualFile = "dist/man/restante.1"
 /** The documentation, rendered for `/docs` of the service. */
 export const docsFile = "dist/docs/site.json"
 
-const docsBuilder = "deploy/docs.mjs"
+const docsBuilder = "deploy/generate/docs.mjs"
 
 /** The folders whose README.md is a page of `/docs`, too. */
 export const documentedModules = ["runtime", "actors", "http", "client", "deploy"]
@@ -132,7 +132,7 @@ export const build = (project) => {
   mkdirSync(inRoot("dist"), { recursive: true })
   if (!bundleIfStale() || !renderDocsIfStale()) return false
   writeSbom()
-  if (!run(process.execPath, [inRoot("deploy/manual.mjs")])) return false
+  if (!run(process.execPath, [inRoot("deploy/generate/manual.mjs")])) return false
   writeFileSync(inRoot(builtMark), "")
   utimesSync(inRoot(builtMark), startedAt, startedAt) // an edit during the build makes it stale
   return true

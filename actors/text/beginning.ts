@@ -1,6 +1,6 @@
 /** The beginnings of texts that are too long. */
 
-/** Characters outside the basic plane have two UTF-16 units: a cut between them leaves half of one. */
+/** Characters that have two UTF-16 units: a cut between them leaves half of one. */
 const halfAtEnd = /[\uD800-\uDBFF]$/
 
 /** At most so many UTF-16 units of a text, and no half of a character. */

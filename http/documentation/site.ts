@@ -1,6 +1,6 @@
 /**
- * The documentation: `docs/` of the sources as `deploy/docs.mjs` has rendered it. A node reads it
- * at the first request for it.
+ * The documentation: `docs/` of the sources as `deploy/generate/docs.mjs` has rendered it. A node
+ * reads it at the first request for it.
  */
 import { Effect, Schema } from "effect"
 import { searchable, type SearchableText } from "./search.ts"

@@ -53,9 +53,9 @@ beforeAll(async () => {
   admin = here.admin
   // The project is built already: what is left of `npm run build:go`.
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  expect(manifest.scripts["build:go"]).toBe("npm run build && node deploy/go-client.mjs")
+  expect(manifest.scripts["build:go"]).toBe("npm run build && node deploy/generate/go-client.mjs")
   expect(blocks.find(({ language }) => language === "sh")?.text).toBe("npm run build:go\n")
-  await ran("node", ["deploy/go-client.mjs"], root)
+  await ran("node", ["deploy/generate/go-client.mjs"], root)
   scenarios = await compiled("scenarios", (file) => {
     copyFileSync(join(root, "test/client/go_scenarios.go"), file)
   })

@@ -38,12 +38,12 @@ beforeAll(async () => {
   admin = here.admin
   // The project is built already: what is left of `npm run build:python`.
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  const script = "npm run build && node deploy/python-client.mjs"
+  const script = "npm run build && node deploy/generate/python-client.mjs"
   expect(manifest.scripts["build:python"]).toBe(script)
   expect(commands).toHaveLength(2)
   expect(commands[0]).toBe("npm run build:python\n")
   symlinkSync(join(root, "dist"), join(folder, "dist"))
-  await ran("sh", ["-c", `cd '${root}' && node deploy/python-client.mjs`])
+  await ran("sh", ["-c", `cd '${root}' && node deploy/generate/python-client.mjs`])
   await ran("sh", ["-ec", commands[1] ?? ""])
 }, 2 * builtWithinMs)
 

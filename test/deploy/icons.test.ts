@@ -8,7 +8,7 @@ import { root, textOf } from "./sources.ts"
 import { run } from "./tools.ts"
 
 it("are made again from the package, and are the same", () => {
-  const module = JSON.stringify(pathToFileURL(join(root, "deploy/icons.mjs")))
+  const module = JSON.stringify(pathToFileURL(join(root, "deploy/generate/icons.mjs")))
   const code = `import { makeIcons } from ${module}; process.stdout.write(makeIcons())`
   const made = run(process.execPath, ["--input-type=module", "-e", code])
   const source = readFileSync(join(root, "http/formats/html/lucide.ts"), "utf8")

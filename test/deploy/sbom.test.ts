@@ -90,7 +90,7 @@ describe("the list of packages", () => {
 
   it("is the same for the same sources", () => {
     const before = [textOf(sbomFile), textOf(checksumsFile)]
-    const module = JSON.stringify(pathToFileURL(join(root, "deploy/sbom.mjs")))
+    const module = JSON.stringify(pathToFileURL(join(root, "deploy/generate/sbom.mjs")))
     const code = `import { writeSbom } from ${module}; writeSbom()`
     expect(run(process.execPath, ["--input-type=module", "-e", code])).toMatchObject({ code: 0 })
     expect([textOf(sbomFile), textOf(checksumsFile)]).toEqual(before)

@@ -11,7 +11,7 @@ import { run } from "./tools.ts"
 const bytesMax = 24_000
 
 it("is made again from the package, and is the same", () => {
-  const module = JSON.stringify(pathToFileURL(join(root, "deploy/typeface.mjs")))
+  const module = JSON.stringify(pathToFileURL(join(root, "deploy/generate/typeface.mjs")))
   const code = `import { makeTypeface } from ${module}; process.stdout.write(await makeTypeface())`
   const made = run(process.execPath, ["--input-type=module", "-e", code])
   const source = readFileSync(join(root, "http/formats/html/inter.ts"), "utf8")

@@ -1,5 +1,6 @@
 /**
- * The typeface Inter, of @fontsource-variable/inter 5.3.0, as `deploy/typeface.mjs` makes it.
+ * The typeface Inter, of @fontsource-variable/inter 5.3.0, as
+ * `deploy/generate/typeface.mjs` makes it.
  * License: SIL OFL 1.1, in {@link interLicense}.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Icons of Lucide, of lucide-static 1.62.0, as `deploy/icons.mjs` makes them.
+ * Icons of Lucide, of lucide-static 1.62.0, as `deploy/generate/icons.mjs` makes them.
  * License: ISC and MIT, in {@link iconsLicense}.
  */
 

@@ -61,7 +61,7 @@ export const openForm = (retention: string): HtmlForm => ({
 
 const settingsPath = (name: string): string => `/mailboxes/${name}/settings`
 
-/** The form that replaces PUT: all settings but those of webhooks, which have a form of their own. */
+/** The form that replaces PUT: all settings but those of webhooks, which have their own form. */
 export const settingsForm = (name: string, settings: ShownSettings = {}): HtmlForm => {
   const { fetch = "never", fetchLimitBytes, receipts = "none" } = settings
   return {

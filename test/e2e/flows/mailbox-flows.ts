@@ -91,7 +91,7 @@ const readOne = async (walk: Walk, title: string): Promise<void> => {
   await walk.step("removed-on-its-page", title)
 }
 
-/** Changes the settings by their form, which is folded, and removes the mailbox by the other one. */
+/** Changes the settings by their form, which is folded, and removes the mailbox by another. */
 const changeSettings = async (walk: Walk, name: string): Promise<void> => {
   await walk.press("Change the settings")
   await walk.fill("Title", `Later ${name}`)

@@ -1,5 +1,5 @@
 /**
- * The charts of uplot 1.6.32, as `deploy/uplot.mjs` makes them of the package.
+ * The charts of uplot 1.6.32, as `deploy/generate/uplot.mjs` makes them of the package.
  * License: MIT, in {@link uplotLicense}.
  */
 import { brotliDecompressSync } from "node:zlib"

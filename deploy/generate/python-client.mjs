@@ -5,7 +5,7 @@
  */
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { baseUrl, clientDocument } from "./client-document.mjs"
-import { inRoot, run } from "./prepare.mjs"
+import { inRoot, run } from "../prepare.mjs"
 
 const folder = "dist/python"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * Makes `http/formats/html/scripts/uplot.ts`, the library of the charts: `node deploy/uplot.mjs`.
- * The file is in the sources, so that the service needs no package for it;
- * `test/deploy/uplot.test.ts` compares it with the package.
+ * Makes `http/formats/html/scripts/uplot.ts`, the library of the charts: `node
+ * deploy/generate/uplot.mjs`. The file is in the sources, so that the service needs no package for
+ * it; `test/deploy/uplot.test.ts` compares it with the package.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -26,9 +26,9 @@ ${base64Lines(brotliCompressSync(Buffer.from(read(file))))}
 )`
 
 writeFileSync(
-  new URL("../http/formats/html/scripts/uplot.ts", import.meta.url),
+  new URL("../../http/formats/html/scripts/uplot.ts", import.meta.url),
   `/**
- * The charts of ${name} ${version}, as \`deploy/uplot.mjs\` makes them of the package.
+ * The charts of ${name} ${version}, as \`deploy/generate/uplot.mjs\` makes them of the package.
  * License: MIT, in {@link uplotLicense}.
  */
 import { brotliDecompressSync } from "node:zlib"

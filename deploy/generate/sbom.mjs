@@ -6,10 +6,10 @@
  */
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /** The list of packages, and of the binaries in them. */
 export const sbomFile = "dist/sbom.cdx.json"

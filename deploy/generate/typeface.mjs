@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Makes `http/formats/html/inter.ts`, the typeface of the pages: `node deploy/typeface.mjs`. It is
- * the variable font Inter of a package, with only the characters, features and weights that the
- * pages use. The file is in the sources, so that a build needs no font tools, and
- * `test/deploy/typeface.test.ts` makes it again and compares.
+ * Makes `http/formats/html/inter.ts`, the typeface of the pages: `node
+ * deploy/generate/typeface.mjs`. It is the variable font Inter of a package, with only the
+ * characters, features and weights that the pages use. The file is in the sources, so that a build
+ * needs no font tools, and `test/deploy/typeface.test.ts` makes it again and compares.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -18,7 +18,7 @@ const require = createRequire(import.meta.url)
 const folder = dirname(require.resolve("@fontsource-variable/inter/package.json"))
 
 /** The made file. */
-const typefaceFile = new URL("../http/formats/html/inter.ts", import.meta.url)
+const typefaceFile = new URL("../../http/formats/html/inter.ts", import.meta.url)
 
 const between = (first, last) =>
   Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at)).join("")
@@ -43,7 +43,8 @@ export const makeTypeface = async () => {
     noHinting: true
   })
   return `/**
- * The typeface Inter, of ${name} ${version}, as \`deploy/typeface.mjs\` makes it.
+ * The typeface Inter, of ${name} ${version}, as
+ * \`deploy/generate/typeface.mjs\` makes it.
  * License: SIL OFL 1.1, in {@link interLicense}.
  */
 

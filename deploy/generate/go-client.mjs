@@ -5,7 +5,7 @@
  */
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { clientDocument } from "./client-document.mjs"
-import { inRoot, run } from "./prepare.mjs"
+import { inRoot, run } from "../prepare.mjs"
 
 const folder = "dist/go"
 const generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"

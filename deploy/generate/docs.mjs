@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
  * Renders `docs/` and the README.md of the modules for `/docs` of the service: `node
- * deploy/docs.mjs` writes `dist/docs/site.json`, which `http/documentation/site.ts` reads. The
- * build fails for a link between pages that leads nowhere, for a page that `docs/README.md` does
- * not link to, and for HTML in a page.
+ * deploy/generate/docs.mjs` writes `dist/docs/site.json`, which `http/documentation/site.ts` reads.
+ * The build fails for a link between pages that leads nowhere, for a page that `docs/README.md`
+ * does not link to, and for HTML in a page.
  */
 import hljs from "highlight.js/lib/common"
 import http from "highlight.js/lib/languages/http"
@@ -11,7 +11,7 @@ import nginx from "highlight.js/lib/languages/nginx"
 import { Marked } from "marked"
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, posix } from "node:path"
-import { docsFile, documentedModules, inRoot } from "./prepare.mjs"
+import { docsFile, documentedModules, inRoot } from "../prepare.mjs"
 
 hljs.registerLanguage("http", http)
 hljs.registerLanguage("nginx", nginx)
