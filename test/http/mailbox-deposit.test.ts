@@ -107,6 +107,9 @@ describe("A2: depositing", () => {
     const at = sent.header("location")
     expect((await send(headers)).header("location")).toBe(at)
     expect((await send({ ...headers, Priority: "5" })).header("location")).not.toBe(at)
+    // As clients of ntfy write them.
+    const others = { "X-Priority": "High", "X-Tags": headers.Tags, "X-Click": headers.Click }
+    expect((await send(others)).header("location")).toBe(at)
     // What browsers send with every request, and not to the mailbox.
     const plain = (await send({})).header("location")
     for (const Priority of ["u=1, i", "u=0", "i", "i=?0, u=7"]) {
@@ -125,7 +128,7 @@ describe("A2: depositing", () => {
 
   test.each([
     { Priority: "6" },
-    { Priority: "High" },
+    { Priority: "highest" },
     { Tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() },
     { Click: "javascript:alert(1)" },
     { Click: `http://a.test/${"a".repeat(2048)}` },

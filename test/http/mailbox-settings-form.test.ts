@@ -93,7 +93,7 @@ describe("the form that removes a mailbox", () => {
     // As its page says.
     const document = "<mailbox><name>doomed</name></mailbox>"
     const reopened = await service.send("POST", "/mailboxes", { basic: owner, body: document })
-    expect(reopened.status).toBe(410)
+    expect(reopened.status).toBe(409)
   })
 
   it("is on no page of readers who are not its owner", async () => {

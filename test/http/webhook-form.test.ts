@@ -81,6 +81,13 @@ describe("the form of webhooks", () => {
     expect((await post(body)).status).toBe(202)
   })
 
+  it("chooses a sender in place of the description that the form has shown", async () => {
+    const { document, save } = await open("chosen-later", "<webhook>Build {/title}</webhook>")
+    const saved = await save({ sender: "grafana", webhook: "Build {/title}" })
+    expect(saved.status).toBe(303)
+    expect(await document()).toContain("<webhook>grafana</webhook>")
+  })
+
   it("shows a fault beside its field, with what was typed but no secret", async () => {
     const { document, save } = await open("faults")
     const faults: ReadonlyArray<readonly [Readonly<Record<string, string>>, string, string]> = [

@@ -1,4 +1,5 @@
 /** Webhooks of services that do not know the protocol, and the templates of a mailbox. */
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { uriCharsMax, webhookValuesCharsMax } from "../../http/limits.ts"
@@ -72,6 +73,47 @@ const webhooks: ReadonlyArray<readonly [string, unknown, Readonly<Record<string,
     tags: "octocat",
     click: "https://github.com/o/r/compare/1...2"
   }],
+  ["github", {
+    action: "created",
+    issue: { title: "Spelling error", html_url: "https://github.com/o/r/issues/1" },
+    comment: { body: "It is “neighbors”.", html_url: "https://github.com/o/r/issues/1#c2" },
+    repository: { full_name: "o/r" },
+    sender: { login: "octocat" }
+  }, {
+    description: "o/r created Spelling error It is “neighbors”.",
+    tags: "octocat",
+    click: "https://github.com/o/r/issues/1#c2"
+  }],
+  ["GitHub", {
+    action: "published",
+    release: { name: null, tag_name: "v1.2", html_url: "https://github.com/o/r/releases/1" },
+    repository: { full_name: "o/r" },
+    sender: { login: "octocat" }
+  }, {
+    description: "o/r published v1.2",
+    tags: "octocat",
+    click: "https://github.com/o/r/releases/1"
+  }],
+  ["github", {
+    action: "created",
+    alert: {
+      html_url: "https://github.com/o/r/security/dependabot/1",
+      security_advisory: { summary: "Denial of service in q", severity: "moderate" }
+    },
+    repository: { full_name: "o/r", html_url: "https://github.com/o/r" },
+    sender: { login: "github" }
+  }, {
+    description: "o/r created Denial of service in q",
+    priority: "3",
+    tags: "github",
+    click: "https://github.com/o/r/security/dependabot/1"
+  }],
+  ["alertmanager", { ...alert, status: "resolved" }, {
+    description: "[resolved] DiskFull / is 96 % full",
+    priority: "3",
+    tags: "resolved,node",
+    click: "http://prometheus.example:9090/graph?g0.expr=up&g0.tab=1"
+  }],
   ["stripe", {
     id: "evt_1",
     object: "event",
@@ -125,7 +167,7 @@ const stored = async (href: string) => {
 describe("a mailbox that takes webhooks", () => {
   it.each(webhooks)("makes a notification of what %s posts", async (sender, sent, fields) => {
     const { href } = await service.open(
-      `${sender}-${webhooks.findIndex(([, one]) => one === sent)}`,
+      `${sender.toLowerCase()}-${webhooks.findIndex(([, one]) => one === sent)}`,
       `<webhook>${sender}</webhook>`
     )
     const body = JSON.stringify(sent)
@@ -139,7 +181,19 @@ describe("a mailbox that takes webhooks", () => {
   })
 
   it("has templates for each sender that it names", () => {
-    expect([...new Set(webhooks.map(([sender]) => sender))].toSorted()).toEqual(senderNames)
+    const named = webhooks.map(([sender]) => sender.toLowerCase())
+    expect([...new Set(named)].toSorted()).toEqual(senderNames)
+  })
+
+  it("has the templates that the recipe lists", () => {
+    const page = readFileSync(new URL("../../docs/how-to/recipes.md", import.meta.url), "utf8")
+    for (const name of senderNames) {
+      const row = page.split("\n").find((line) => line.startsWith(`| ${name} `)) ?? ""
+      const texts = [...row.matchAll(/`([^`]*)`/g)].map(([, text = ""]) =>
+        text.replaceAll("\\|", "|")
+      )
+      expect([name, texts]).toEqual([name, Object.values(templatesOf({ description: name }))])
+    }
   })
 
   it("uses its own templates, and those of the sender that it names for the rest", async () => {
@@ -159,6 +213,13 @@ describe("a mailbox that takes webhooks", () => {
       link: expect.stringContaining("dashboard"),
       tags: "{/livemode}"
     })
+  })
+
+  it("is what another mailbox names, when it refuses a webhook", async () => {
+    const { href } = await service.open("plain")
+    const refused = await service.send("POST", href, { body: "{\"type\":\"x\"}", type: json })
+    expect(refused.status).toBe(422)
+    expect(refused.text).toContain("item is required; a mailbox takes other documents as webhooks")
   })
 
   it("refuses no webhook for what its templates make of it", async () => {

@@ -255,7 +255,7 @@ export const requestHeaders = {
     schema: { type: "string", pattern: "^[A-Za-z]+ *(;[ -~]*)?$", maxLength: headerValueCharsMax }
   },
   Priority: {
-    description: "Of a deposit of plain text: 1 (min) to 5 (max or urgent).",
+    description: "Of a deposit of plain text: 1 (min) to 5 (max or urgent), in any case.",
     schema: oneOf("1", "min", "2", "low", "3", "default", "4", "high", "5", "max", "urgent")
   },
   Tags: {

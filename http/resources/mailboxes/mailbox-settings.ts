@@ -7,7 +7,7 @@ import { childText, type Element, element, isText,
 import { titleCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
 import { type HttpError, type HttpSettings, type RequestInput,
   unprocessable } from "../../pipeline/index.ts"
-import { isTemplate } from "./webhook-template.ts"
+import { isTemplate, senderIn } from "./webhook-template.ts"
 
 /** A field of a document or form by its name; undefined when it is absent or empty. */
 export type FieldReader = (name: string) => string | undefined
@@ -90,7 +90,7 @@ export const readWebhookTemplates = Effect.fnUntraced(function*(
   if ([description, link, priority, tags].every((one) => one === undefined)) return {}
   return {
     webhook: {
-      description: description ?? "",
+      description: description === undefined ? "" : senderIn(description) ?? description,
       ...link === undefined ? {} : { link },
       ...priority === undefined ? {} : { priority },
       ...tags === undefined ? {} : { tags }

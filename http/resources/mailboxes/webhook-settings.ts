@@ -3,8 +3,8 @@
  * form of the mailbox's page, which also changes the templates.
  */
 import { Effect } from "effect"
-import { configuredSecretFormat, type MailboxMessage,
-  type MailboxReply } from "../../../actors/mailbox/index.ts"
+import { configuredSecretFormat, type MailboxMessage, type MailboxReply,
+  type WebhookTemplates } from "../../../actors/mailbox/index.ts"
 import { signingSecretOf } from "../../../actors/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { webhookSecretCharsMax, webhookSecretCharsMin } from "../../limits.ts"
@@ -79,14 +79,20 @@ const readNewSecret = Effect.fnUntraced(function*(
     : yield* checkUsable(secret)
 })
 
-/** The templates of the form, where the name of a sender stands for a description. */
-const readTemplates = Effect.fnUntraced(function*(field: FieldReader) {
+/**
+ * The templates of the form, where the name of a sender stands for a description: for that of
+ * before, too, which the form has shown.
+ */
+const readTemplates = Effect.fnUntraced(function*(
+  field: FieldReader,
+  before: WebhookTemplates | undefined
+) {
   const sender = field("sender")
   if (sender === undefined) return yield* readWebhookTemplates(field)
   if (!senderNames.includes(sender)) {
     return yield* unprocessable(`sender must be one of ${senderNames.join(", ")}, or empty`)
   }
-  if (field("webhook") !== undefined) {
+  if (![undefined, before?.description].includes(field("webhook"))) {
     return yield* unprocessable(`webhook must be empty: ${sender} has a template of its own`)
   }
   return yield* readWebhookTemplates((name) => name === "webhook" ? sender : field(name))
@@ -103,12 +109,9 @@ export const postWebhookForm = defineMailboxHandler(function*(mailboxCall) {
   // Before the form is read: a stranger's body is not waited for.
   yield* describeOwned(mailboxCall, account)
   const field = fieldsOf(yield* readInput(call, "webhooks", { form: true }))
-  const templates = yield* readTemplates(field)
+  const { settings: { webhook, ...others }, version } = yield* describeOwned(mailboxCall, account)
+  const templates = yield* readTemplates(field, webhook)
   const secret = yield* readNewSecret(field)
-  const { settings: { webhook: _, ...others }, version } = yield* describeOwned(
-    mailboxCall,
-    account
-  )
   const message: MailboxMessage = {
     _tag: "Configure",
     caller: callerOf(account),

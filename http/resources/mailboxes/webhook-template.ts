@@ -12,22 +12,25 @@ const senders: ReadonlyMap<string, WebhookTemplates> = new Map([
     description: "[{/status}] {/commonLabels/alertname|/alerts/0/labels/alertname} "
       + "{/commonAnnotations/summary|/commonAnnotations/description|/alerts/0/annotations/summary}",
     link: "{/alerts/0/generatorURL|/externalURL}",
-    priority: "{/commonLabels/severity|/alerts/0/labels/severity}",
+    priority: "{/status} {/commonLabels/severity|/alerts/0/labels/severity}",
     tags: "{/status},{/commonLabels/job},{/commonLabels/instance}"
   }],
   ["github", {
     description: "{/repository/full_name|/organization/login} {/action|/ref} {/workflow_run/name} "
       + "{/workflow_run/conclusion} {/issue/title|/pull_request/title|/release/name"
-      + "|/discussion/title|/head_commit/message|/zen}",
+      + "|/release/tag_name|/discussion/title|/alert/security_advisory/summary"
+      + "|/alert/rule/description|/alert/secret_type_display_name|/head_commit/message|/zen} "
+      + "{/review/state} {/comment/body|/review/body}",
     link: "{/comment/html_url|/review/html_url|/issue/html_url|/pull_request/html_url"
-      + "|/release/html_url|/discussion/html_url|/workflow_run/html_url|/compare"
+      + "|/release/html_url|/discussion/html_url|/workflow_run/html_url|/alert/html_url|/compare"
       + "|/repository/html_url}",
+    priority: "{/alert/security_advisory/severity|/alert/rule/security_severity_level}",
     tags: "{/sender/login}"
   }],
   ["grafana", {
     description: "{/title|/message}",
     link: "{/alerts/0/panelURL|/alerts/0/generatorURL|/externalURL}",
-    priority: "{/commonLabels/severity|/alerts/0/labels/severity}",
+    priority: "{/status} {/commonLabels/severity|/alerts/0/labels/severity}",
     tags: "{/status},{/commonLabels/alertname}"
   }],
   ["stripe", {
@@ -38,6 +41,10 @@ const senders: ReadonlyMap<string, WebhookTemplates> = new Map([
 
 /** The names of the senders that the service has templates of. */
 export const senderNames: ReadonlyArray<string> = [...senders.keys()]
+
+/** The name of a sender that the service knows, which may be written in any case. */
+export const senderIn = (text: string): string | undefined =>
+  senderNames.find((name) => name === text.toLowerCase())
 
 /** The templates of a mailbox: those of the sender that its owner names, for what is missing. */
 export const templatesOf = (written: WebhookTemplates): WebhookTemplates => {

@@ -1,8 +1,9 @@
 /**
  * The header fields that describe a deposit of plain text, with the names and values of ntfy:
- * Priority, Tags, Click. They become elements of the item, which readers get as any unknown element
- * of a notification; the pages show them. There is no field for the title, which the first line of
- * the text is: the parser of requests cuts off what is not ASCII at the ends of a field.
+ * Priority, Tags, Click, each also with `X-` before it. They become elements of the item, which
+ * readers get as any unknown element of a notification; the pages show them. There is no field for
+ * the title, which the first line of the text is: the parser of requests cuts off what is not ASCII
+ * at the ends of a field.
  */
 import { parseUrl } from "../../../../actors/index.ts"
 import { element, failure, type Result, success, writeElement } from "../../../formats/xml/index.ts"
@@ -31,9 +32,9 @@ const requestPriority = /^(?:u=\d|i(?:=\?[01])?)(?:\s*,|$)/
 
 const leaf = (name: string, text: string): string => writeElement(element(name, {}, text))
 
-/** The element of a priority by its number or name; empty for a text that is none. */
+/** The element of a priority by its number or name, in any case; empty for a text that is none. */
 export const priorityElement = (text: string): string => {
-  const level = priorities.get(text)
+  const level = priorities.get(text.toLowerCase())
   return level === undefined ? "" : leaf("priority", level)
 }
 
@@ -83,7 +84,7 @@ const fields = [["priority", readPriority], ["tags", readTags], ["click", readCl
 export const readTextFields = (headers: RequestHeaders): Elements => {
   let elements = ""
   for (const [name, read] of fields) {
-    const text = headers.get(name)?.trim() ?? ""
+    const text = (headers.get(name) ?? headers.get(`x-${name}`))?.trim() ?? ""
     const one = text === "" ? success("") : read(text)
     if (!one.ok) return one
     elements += one.value

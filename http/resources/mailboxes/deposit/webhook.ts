@@ -8,8 +8,7 @@ import type { WebhookTemplates } from "../../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../../runtime/index.ts"
 import { bodyKind, mediaTypeOf } from "../../../formats/index.ts"
 import type { NotificationDocument, Result } from "../../../formats/xml/index.ts"
-import { type HandlerFailure, type HttpError, httpError,
-  type Service } from "../../../pipeline/index.ts"
+import { type HandlerFailure, HttpError, httpError, type Service } from "../../../pipeline/index.ts"
 import type { HttpRequest } from "../../../wire/index.ts"
 import { checkSecret, describeMailbox, type MailboxRef } from "../mailbox-access.ts"
 import { typeOrUnnamed } from "../../content/index.ts"
@@ -20,17 +19,29 @@ import { describeBody, isFaultyNotification, jsonOf, type WebhookBody,
   webhookBodyOf } from "./webhook-body.ts"
 import { isSigned } from "./webhook-signature.ts"
 
-/** Words for how grave an alert is, as priorities. */
+/** Words for how grave an alert is, as priorities; what is over is not grave. */
 const severities: ReadonlyMap<string, string> = new Map([
+  ["resolved", "default"],
   ["emergency", "max"],
   ["critical", "max"],
   ["page", "max"],
   ["error", "high"],
   ["warning", "high"],
   ["warn", "high"],
+  ["moderate", "default"],
+  ["medium", "default"],
   ["info", "default"],
   ["none", "low"]
 ])
+
+/** The priority that the first word of a text names that is one; empty for none. */
+const priorityIn = (text: string): string => {
+  for (const word of text.toLowerCase().split(/\s+/)) {
+    const found = priorityElement(severities.get(word) ?? word)
+    if (found !== "") return found
+  }
+  return ""
+}
 
 /** The body of a deposit, and what it is in a mailbox that takes no webhooks. */
 export interface UnreadBody {
@@ -54,9 +65,8 @@ const notificationOf = (body: WebhookBody, written: WebhookTemplates): Notificat
   const json = jsonOf(body)
   const fill = (template = ""): string =>
     json === undefined && !isConstant(template) ? "" : fillTemplate(template, json?.value).trim()
-  const priority = fill(templates.priority).toLowerCase()
-  const extra = priorityElement(severities.get(priority) ?? priority) +
-    tagsElement(titleOf(fill(templates.tags))) + clickElement(fill(templates.link))
+  const extra = priorityIn(fill(templates.priority)) + tagsElement(titleOf(fill(templates.tags))) +
+    clickElement(fill(templates.link))
   const description = titleOf(fill(templates.description).replace(/\s+/g, " "))
   const untitled = json === undefined ? describeBody(body) : "A webhook"
   return contentNotification(
@@ -79,6 +89,16 @@ const unreadable = httpError(
   "the secret of this mailbox's webhooks cannot be decrypted, and nothing was stored: the operator "
     + "gives the service the key back, or the owner of the mailbox sets the secret again"
 )
+
+/** The status of a document that can be read, and breaks a rule of notifications. */
+const ruleBroken = 422
+
+/** The fault of a body that is no notification, in a mailbox that takes no webhooks. */
+const withoutWebhooks = ({ headers, problem }: HttpError): HttpError => {
+  const hint = "a mailbox takes other documents as webhooks where its owner has set webhook"
+  const detail = problem.detail === undefined ? hint : `${problem.detail}; ${hint}`
+  return new HttpError({ headers, problem: { ...problem, detail } })
+}
 
 /** A webhook as a notification; `isSigned`: its signature is right. */
 interface Webhook {
@@ -108,7 +128,12 @@ export const takeWebhook = Effect.fnUntraced(function*(
   if (isWebhook) yield* checkSecret(service, mailbox)
   const view = isWebhook ? yield* describeMailbox(service, mailbox) : undefined
   if (view === undefined || isRefusal(view) || view.settings.webhook === undefined) {
-    if (!otherwise.ok) return yield* otherwise.fault
+    if (!otherwise.ok) {
+      const { fault } = otherwise
+      return yield* isWebhook && fault.problem.status === ruleBroken
+        ? withoutWebhooks(fault)
+        : fault
+    }
     return { document: otherwise.value, isSigned: false, account: yield* account }
   }
   const document = notificationOf(body, view.settings.webhook)
