@@ -1,10 +1,11 @@
 /** The backend of a node: the embedded store of a single node, or NATS JetStream in a cluster. */
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type Keyring, serviceFormat } from "../../actors/index.ts"
 import { randomId } from "../../http/index.ts"
-import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
+import { embedded, embeddedView, makeFolders,
+  type OpenFailure } from "../../runtime/embedded/index.ts"
 import { type Blobs, clusterPlacement, type Limits, makeMemoryView, type NodeNameTaken,
   type OpenView, type Placement, type Records, singleNodePlacement, type Storage,
   type StoreContents, type Transport } from "../../runtime/index.ts"
@@ -32,7 +33,7 @@ const codeOf = (error: unknown): unknown =>
 
 /** Stores a new name, unless the file exists. */
 const createNameFile = (dataDir: string, file: string): void => {
-  mkdirSync(dataDir, { recursive: true })
+  makeFolders(dataDir)
   try {
     writeFileSync(file, `${randomId()}\n`, { flag: "wx", flush: true })
   } catch (error) {

@@ -3,10 +3,10 @@
  * folder. No archive has it, unless the operator asks for it.
  */
 import { Effect, Schema } from "effect"
-import { existsSync, mkdirSync, readFileSync, type Stats, statSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, type Stats, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { type Keyring, newKey, parseKeys } from "../../actors/index.ts"
-import { flushFolder } from "../../runtime/embedded/index.ts"
+import { flushFolder, makeFolders } from "../../runtime/embedded/index.ts"
 import { reasonOf } from "../command-failure.ts"
 import { secretKeyFileBytesMax } from "../limits.ts"
 import { mayMakeSecretKey, type NodeSettings } from "../settings/index.ts"
@@ -70,7 +70,7 @@ const comment = "# The key of this service's stored secrets: keep a copy, apart 
 
 /** Writes a new key file for its owner alone. It is durable before anything is encrypted. */
 const makeFile = (file: string, text = `${comment}\n${newKey()}\n`): void => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolders(dirname(file), 0o700)
   const options = { flag: "wx", mode: 0o600, flush: true } as const
   writeFileSync(file, text, options)
   flushFolder(dirname(file))
@@ -92,7 +92,8 @@ const attempt = <A>(file: string, work: () => A): Effect.Effect<A, SecretKeyUnus
     try: work,
     catch: (error) =>
       error instanceof SecretKeyUnusable ? error : new SecretKeyUnusable({
-        message: `${file} cannot be used as the key of stored secrets: ${reasonOf(error)}`
+        message: `${file} cannot be used as the key of stored secrets, ${reasonOf(error)}: ` +
+          "give a DATA_DIR or SECRET_KEY_FILE that this user may read and write"
       })
   })
 

@@ -1,6 +1,10 @@
-/** Flushes folders, so that the names of new files are durable; reads files that may be gone. */
-import { closeSync, fsyncSync, openSync } from "node:fs"
+/**
+ * Makes folders, and flushes them, so that the names of new files are durable; reads files that may
+ * be gone.
+ */
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs"
 import { open } from "node:fs/promises"
+import { dirname } from "node:path"
 
 /** Windows cannot flush folders: the journal of NTFS keeps names. */
 const canFlush = process.platform !== "win32"
@@ -17,6 +21,26 @@ export const unlessGone = <A, B>(read: () => A, otherwise: B): A | B => {
     if (isGone(error)) return otherwise
     throw error
   }
+}
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/**
+ * Makes a folder and those above it; returns the first that it has made, undefined if all were
+ * there. That of Node.js (`recursive`) never ends in a file system that takes no folder, such as
+ * `/proc`.
+ */
+export const makeFolders = (path: string, mode?: number): string | undefined => {
+  if (isFolder(path)) return undefined
+  const above = dirname(path)
+  const first = above === path ? undefined : makeFolders(above, mode)
+  try {
+    mkdirSync(path, mode === undefined ? {} : { mode })
+  } catch (error) {
+    if (!isFolder(path)) throw error
+  }
+  return first ?? path
 }
 
 /** Flushes a folder, and blocks meanwhile. */

@@ -9,7 +9,7 @@ import { makeRecords } from "./records/index.ts"
 import { LogSweeper, makeStorage, type OpenFailure, openStore } from "./storage/index.ts"
 
 export { EngineDiffers, EngineMissing, type EngineName, engineNames } from "./engine/index.ts"
-export { flushFolder } from "./folders.ts"
+export { flushFolder, makeFolders } from "./folders.ts"
 export { type EmbeddedInspection, inspect } from "./inspection.ts"
 export { embeddedView } from "./records/index.ts"
 export { beginRestoring, endRestoring } from "./restore.ts"

@@ -4,11 +4,11 @@
  */
 import { Effect } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
-import { mkdir, readdir, rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { StorageCorrupted, StorageLocked, StorageUnavailable } from "../actor/index.ts"
 import { asFailure, databasePath, engineOf, isLocked, openDatabase } from "./engine/index.ts"
-import { flushFolder } from "./folders.ts"
+import { flushFolder, makeFolders } from "./folders.ts"
 
 const markPath = (dataDir: string): string => join(dataDir, "restoring")
 
@@ -46,7 +46,7 @@ const unmark = async (dataDir: string): Promise<void> => {
 }
 
 const begin = async (dataDir: string): Promise<void> => {
-  await mkdir(dataDir, { recursive: true })
+  makeFolders(dataDir)
   const there = await readdir(dataDir)
   const isMarked = existsSync(markPath(dataDir))
   if (!isMarked && there.some((name) => names.includes(name))) {

@@ -110,6 +110,7 @@ const usage: ReadonlyArray<Row> = [
 const places: ReadonlyArray<Row> = [
   ["check --data-dir ./nowhere", 75, "there is no store", "nowhere", "correct DATA_DIR"],
   ["backup x --data-dir ./nowhere", 75, "there is no store", "nowhere", "correct DATA_DIR"],
+  ["serve --data-dir /proc/1/x", 78, "no such file", "/proc/1/x", "give a DATA_DIR"],
   [
     "serve --host 192.0.2.1 --port 1",
     75,

@@ -1,11 +1,11 @@
 /** The files of large blobs: `blobs/<2 hex>/<id>.<suffix>`, and `blobs/tmp` during uploads. */
 import { createHash, randomBytes } from "node:crypto"
-import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises"
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { BlobAborted, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import { blobUnreadMs, embeddedBlobChunkBytes, inlineBlobBytesMax } from "../../limits.ts"
 import type { BlobBytes, BlobInfo, ByteRange } from "../../ports/index.ts"
-import { syncFolder } from "../folders.ts"
+import { makeFolders, syncFolder } from "../folders.ts"
 import { ChunkReads } from "./chunk-reads.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
@@ -49,7 +49,7 @@ export const idOfName = (name: string): string => name.slice(3, name.lastIndexOf
 
 /** Creates a folder and its parents durably. */
 export const makeFolder = async (path: string): Promise<void> => {
-  const first = await mkdir(path, { recursive: true })
+  const first = makeFolders(path)
   if (first === undefined) return
   for (let made = path; made.length >= first.length; made = dirname(made)) {
     await syncFolder(dirname(made))

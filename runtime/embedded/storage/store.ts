@@ -7,7 +7,7 @@
  */
 import { Effect, type Scope } from "effect"
 import { readdirSync, statfsSync, statSync } from "node:fs"
-import { mkdir, rm, writeFile } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type StorageFailure, StorageFull, StorageLocked,
   StorageUnavailable } from "../../actor/index.ts"
@@ -16,6 +16,7 @@ import { groupBytesMax, probeBytes, recoverFirstMs, recoverFreeBytesMin,
 import { acknowledgedPath, asFailure, type ClearRequest, type Database, databasePath,
   type EngineName, type EngineWriter, type VerifiedTables, WriteBatch, type WriteRequest,
   type WriterEvents } from "../engine/index.ts"
+import { makeFolders } from "../folders.ts"
 import { FORMAT_KEY } from "../keys.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./integrity.ts"
 
@@ -434,7 +435,7 @@ export const openStore = (
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        await mkdir(dataDir, { recursive: true })
+        makeFolders(dataDir)
         const store = new EmbeddedStore(dataDir, options)
         await store.start().catch(async (error: unknown) => {
           await store.stop()
