@@ -221,13 +221,24 @@ interface RequestHead extends ReadRequest {
   readonly headers: { readonly get: (name: string) => string | undefined }
 }
 
+/** What a program reads of an address without a resource; a page says the same at more length. */
+const nothingHere = "no resource has this address, or its secret part is wrong: compare it with " +
+  "the one that you were given"
+
+/** The problem as programs get it. */
+const forPrograms = (problem: ProblemDocument): ProblemDocument =>
+  problem.slug === "not-found" && problem.detail === undefined
+    ? { ...problem, detail: nothingHere }
+    : problem
+
 const replyAs = (
   media: MediaType,
-  problem: ProblemDocument,
+  written: ProblemDocument,
   request: RequestHead,
   baseUrl: string,
   ownHeaders: HeaderFields
 ) => {
+  const problem = media === "text/html" ? written : forPrograms(written)
   const type = `${baseUrl}/problems/${problem.slug}`
   const instance = withoutSecrets(request.path)
   const headers: Array<readonly [string, string]> = [
