@@ -1,11 +1,15 @@
-/** Type-checks and runs the examples of docs/client.md, and compares their output with the page. */
-import { execFile } from "node:child_process"
+/**
+ * Type-checks and runs the examples of docs/client.md, and compares their output with the page; and
+ * the program of README.md.
+ */
+import { execFile, spawn } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { cleanUp, temporaryFolder } from "../e2e/process.ts"
+import { blocksOf } from "../docs/pages.ts"
+import { cleanUp, eventually, temporaryFolder } from "../e2e/process.ts"
 import { adminToken } from "../http/harness.ts"
 import { type Here, startHere } from "./services.ts"
 
@@ -21,6 +25,9 @@ afterAll(async () => {
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const written = "http://localhost:8080"
+
+/** What hangs fails after a minute. */
+const printedWithinMs = 60_000
 
 /** Declarations that the page assumes: a callback server, an old push. */
 const assumed = `
@@ -107,13 +114,19 @@ const compilerOptions = {
 const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
 const folder = temporaryFolder()
 
+/** The program of README.md, which watches until it is ended. */
+const programs = blocksOf("README.md").filter(({ language }) => language === "ts")
+  .map(({ text }) => text.replace("import ", `const TOKEN = "${adminToken}"\nimport `))
+
 it("has examples that type-check", async () => {
   mkdirSync(join(folder, "node_modules"))
   symlinkSync(root, join(folder, "node_modules/restante"))
-  const settings = JSON.stringify({ compilerOptions, files: ["page.ts"] })
+  const settings = JSON.stringify({ compilerOptions, files: ["page.ts", "program.ts"] })
   writeFileSync(join(folder, "tsconfig.json"), settings)
   writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
   writeFileSync(join(folder, "page.ts"), programOf(examples).replaceAll(written, here.url))
+  expect(programs).toHaveLength(1)
+  writeFileSync(join(folder, "program.ts"), (programs[0] ?? "").replaceAll(written, here.url))
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   const checked = await run(process.execPath, [tsc, "-p", folder, "--pretty", "false"])
     .catch((error) => error)
@@ -134,4 +147,26 @@ it("has examples with the shown output", async () => {
   examples.forEach(({ code, output }, n) => {
     expect(outputs[n]?.trimEnd(), code).toMatch(pattern(output))
   })
+})
+
+it("has a program in README.md, which prints each notification with its content", async () => {
+  const { mailbox } = await here.admin.openMailbox({ name: "alice" })
+  const child = spawn(process.execPath, ["program.js"], { cwd: folder })
+  let output = ""
+  let errors = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => output += text)
+  child.stderr.setEncoding("utf8").on("data", (text: string) => errors += text)
+  try {
+    for (const n of [1, 2]) {
+      const { href } = await here.admin.publish(`text ${n}`, { contentType: "text/plain" })
+      await mailbox.deposit({ description: `letter ${n}`, url: href })
+      await eventually(printedWithinMs, `letter ${n} is printed`, () => {
+        if (child.exitCode !== null) throw new Error(errors)
+        return output.includes(`letter ${n} text ${n}\n`) ? true : undefined
+      })
+    }
+  } finally {
+    child.kill()
+  }
+  expect(errors).toBe("")
 })

@@ -2,14 +2,14 @@
 import { Result } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { clusterConfig } from "../../cluster.config.ts"
 import { filesWanted } from "../../deploy/limits.ts"
 import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
 import { eventHeartbeatMs, longPollSecondsMax } from "../../http/limits.ts"
-import { blocksOf, pages, root, textOf } from "./pages.ts"
+import { type Block, blocksOf, pages, root, textOf } from "./pages.ts"
 import { fileOf } from "./proxies.ts"
 
 const unitFile = "deploy/manifests/systemd/restante.service"
@@ -73,17 +73,35 @@ it("shows /metrics to nobody outside", () => {
   }
 })
 
-it("names variables that are settings, in every file that readers save", () => {
-  const known = new Set(allSettings.map(({ variable }) => variable))
-  const files = pages.flatMap(blocksOf).filter(({ mark }) => mark?.kind === "file")
-  const named = files.filter(({ language }) => language === "ini").flatMap(({ page, text }) =>
-    [...text.matchAll(/^(?:Environment=)?([A-Z][A-Z0-9_]+)=/gm)].map(([, env = ""]) => ({
-      page,
-      env
-    }))
+/** The variables of a file of settings, each on its line. */
+const variablesIn = ({ line, page, text }: Block): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    text.trimEnd().split("\n").map((each) => {
+      const [, name = "", value = ""] = /^([A-Z][A-Z0-9_]+)=(.+)$/.exec(each) ?? []
+      if (name === "") throw new Error(`${page}:${line} has no variable: ${each}`)
+      return [name, value]
+    })
   )
-  expect(named.length).toBeGreaterThan(5)
-  expect(named.filter(({ env }) => !known.has(env))).toEqual([])
+
+/** What a start needs beside the settings that a page shows. */
+const assumed = { AUTH_ISSUER: "https://id.example.org", AUTH_AUDIENCE: "restante" }
+
+const settingBlocks = pages.flatMap(blocksOf).filter(({ language }) => language === "ini")
+
+describe("settings on a page", () => {
+  it("are known, and are read from their variables alone", () => {
+    expect(settingBlocks.length).toBeGreaterThan(6)
+    const known = new Set(allSettings.map(({ variable }) => variable))
+    const named = settingBlocks.flatMap((block) => Object.keys(variablesIn(block)))
+    expect(named.filter((variable) => !known.has(variable))).toEqual([])
+  })
+
+  it.each(settingBlocks)("of $page:$line are accepted", (block) => {
+    const variables = variablesIn(block)
+    const needsIssuer = Object.keys(variables).some((name) => name.startsWith("AUTH_"))
+    const loaded = loadSettings({ ...needsIssuer ? assumed : {}, ...variables })
+    expect(Result.isFailure(loaded) ? loaded.failure.message : "").toBe("")
+  })
 })
 
 it("names variables that are settings, in the unit of systemd and what is added to it", () => {

@@ -3,21 +3,18 @@
  * before any other block for a shell names the test that runs it, or the reason why none does.
  */
 import { execFile } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, expect, it } from "vitest"
-import { adminToken, cleanUp, type Service, start, temporaryFolder } from "../e2e/process.ts"
-import { freePorts } from "../runtime/nats/servers.ts"
+import { cleanUp, type Service, start } from "../e2e/process.ts"
 import { blocksOf, pages, root, shells } from "./pages.ts"
-import { firstStartIn, patternOf, type Step, stepsOf, withSecrets,
-  writtenOrigin } from "./transcript.ts"
+import { environmentOf, type Site, siteOf } from "./reader.ts"
+import { firstStartIn, patternOf, type Step, stepsOf } from "./transcript.ts"
 
 afterAll(cleanUp)
 
 const runWithinMs = 150_000
-/** The callback of the pages. */
-const callback = "localhost:9000"
 /** Separates the outputs of commands. */
 const mark = "\u001e"
 /** Ends the background jobs and the service that a page started. */
@@ -28,28 +25,6 @@ const ofShells = blocks.filter(({ language }) => shells.includes(language))
 const ofKind = (kind: string) => ofShells.filter(({ mark: said }) => said?.kind === kind)
 const typed = ofShells.filter(({ mark: said }) => said === undefined)
 
-/** A folder with `restante`, `npx` and `systemctl` as a reader has them: the built program. */
-const shims = (): string => {
-  const folder = temporaryFolder()
-  const shim = (name: string, text: string): void => {
-    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
-    chmodSync(join(folder, name), 0o755)
-  }
-  const program = `'${process.execPath}' '${join(root, "dist/bin/restante.js")}'`
-  shim("restante", `exec ${program} "$@"`)
-  shim("npx", `[ "$1" = restante ] || exit 127\nshift\nexec ${program} "$@"`)
-  shim(
-    "systemctl",
-    `pid=$(cat service.pid)
-case "$1" in
-stop) kill $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done;;
-start) ${program} serve >/dev/null 2>&1 & echo $! > service.pid
-until curl -sf "$BASE_URL/readyz" >/dev/null; do sleep 0.1; done;;
-esac`
-  )
-  return folder
-}
-
 /** The service of a page: started by its first command when that is `npm start`. */
 const serviceOf = async (steps: ReadonlyArray<Step>): Promise<Service> => {
   const [, settings] = /^((?:\w+=\S+ )*)npm start$/.exec(steps[0]?.command ?? "") ?? []
@@ -59,61 +34,18 @@ const serviceOf = async (steps: ReadonlyArray<Step>): Promise<Service> => {
   return start({ env })
 }
 
-interface Site {
-  readonly service: Service
-  readonly token: string
-  /** With the secrets that the pages leave out. */
-  readonly typed: (command: string) => string
-  readonly folder: string
-  readonly here: (text: string) => string
-  readonly asWritten: (text: string) => string
-}
-
-const siteOf = async (service: Service): Promise<Site> => {
-  const folder = temporaryFolder()
-  mkdirSync(join(folder, "backup"))
-  // On a terminal curl shows no progress of what it prints there.
-  writeFileSync(join(folder, ".curlrc"), "no-progress-meter\n")
-  writeFileSync(join(folder, "service.pid"), String(service.pid))
-  const [port] = await freePorts(1)
-  const places: ReadonlyArray<readonly [string, string]> = [
-    [writtenOrigin, `http://localhost:${service.port}`],
-    [callback, `localhost:${port}`],
-    ["/var/lib/restante", service.dataDir],
-    ["/backup/", `${folder}/backup/`]
-  ]
-  const here = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(a, b), text)
-  const asWritten = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(b, a), text)
-  const first = firstStartIn(service.output) ?? { token: adminToken, lines: [], secret: "" }
-  const typed = (command: string) => withSecrets(here(command), first)
-  return { service, token: first.token, typed, folder, here, asWritten }
-}
-
 /** Runs commands one after the other; the output and the exit code of each. */
 const outputs = async (steps: ReadonlyArray<Step>, site: Site) => {
-  const { folder, here, service, token } = site
+  const { folder } = site
   const script = steps.map(({ command }) =>
     `${site.typed(command)}\nprintf '${mark}%s${mark}' "$?"\n`
   )
-  const { PATH = "", HOME = "" } = process.env
-  const env = {
-    PATH: `${shims()}:${PATH}`,
-    HOME,
-    // The reader has no contexts yet.
-    XDG_CONFIG_HOME: folder,
-    TOKEN: token,
-    ADMIN_TOKEN: token,
-    RESTANTE_TOKEN: token,
-    BASE_URL: here(writtenOrigin),
-    DATA_DIR: service.dataDir,
-    DISK_FREE_MIN: "0",
-    PORT: String(service.port),
-    HOST: "127.0.0.1",
-    NO_PROXY: "*",
-    CURL_HOME: folder
-  }
   const shell = ["exec 2>&1", `trap '${ending}' EXIT`, ...script].join("\n")
-  const ran = promisify(execFile)("bash", ["-c", shell], { env, cwd: folder, timeout: runWithinMs })
+  const ran = promisify(execFile)("bash", ["-c", shell], {
+    env: environmentOf(site),
+    cwd: folder,
+    timeout: runWithinMs
+  })
   return (await ran).stdout.split(mark)
 }
 
@@ -196,29 +128,6 @@ it.each(ofKind("run by"))("$page:$line is run by the test that it names", (block
   )
   const isRead = text.includes(block.page.replace("docs/", ""))
   expect(isRead || commands.length > 0 && gives.length === commands.length).toBe(true)
-})
-
-/** The number of blocks in each page that need more than a test has. */
-const notRun: Readonly<Record<string, number>> = {
-  "README.md": 1,
-  "docs/cluster.md": 2,
-  "docs/how-to/alone.md": 5,
-  "docs/how-to/proxy.md": 1,
-  "docs/how-to/secrets.md": 1,
-  "docs/how-to/upgrade.md": 1,
-  "docs/identity.md": 1,
-  "docs/kubernetes.md": 3,
-  "docs/nats.md": 2,
-  "test/simulation/README.md": 1
-}
-
-it("leaves out what needs more than a test has, and says why", () => {
-  const counts: Record<string, number> = {}
-  for (const { mark: said, page } of ofKind("not run")) {
-    expect(said?.text.length, page).toBeGreaterThan(10)
-    counts[page] = (counts[page] ?? 0) + 1
-  }
-  expect(counts).toEqual(notRun)
 })
 
 it("hides no command in a block of another language", () => {

@@ -5,6 +5,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
+import { blocksOf } from "../docs/pages.ts"
+import { patternOf } from "../docs/transcript.ts"
 import { adminToken, cleanUp, command, folderWithKeyOf, launch, start,
   temporaryFolder } from "./process.ts"
 
@@ -77,6 +79,20 @@ describe("where uWebSockets.js does not run", () => {
     // The failed start must not generate a token, which nobody would see.
     expect(existsSync(dataDir)).toBe(false)
   })
+})
+
+it("writes what docs/platforms.md shows", async () => {
+  const [shown] = blocksOf("docs/platforms.md").filter(({ language }) => language === "text")
+  const text = shown?.text.trimEnd() ?? ""
+  const [, message = ""] = /: Error: (.* \(required by .*\))$/m.exec(text) ?? []
+  expect(message).toContain("GLIBC")
+  const { output } = await refused(lacking({ module: "@uwsjs", message }).env)
+  const asHere = text.replace(/Node v24\.\S+ on linux x64/, () => {
+    const { arch, platform, version } = process
+    return `Node ${version} on ${platform} ${arch}`
+  })
+  const lines = output.split("\n").filter((line) => line.startsWith("restante: "))
+  expect(lines.join("\n")).toMatch(patternOf(asHere))
 })
 
 describe("where RocksDB does not run", () => {
