@@ -1,6 +1,6 @@
 /** The documentation that the service serves: docs/ and modules, each page, its text, its links. */
 import { Effect } from "effect"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { type DocsPage, type DocsSite, Documentation } from "../../http/documentation/index.ts"
@@ -70,6 +70,22 @@ describe("the site", () => {
     )
     expect(unrouted.map(({ file }) => file)).toEqual([])
   })
+})
+
+it("has every place that a page of the service leads to", () => {
+  const sources = readdirSync(join(root, "http"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+  const hrefs = sources.flatMap((path) =>
+    [...readFileSync(join(root, "http", path), "utf8").matchAll(/"(\/docs\/[a-z][^"{]*)"/g)]
+      .map(([, href = ""]) => href)
+  ).filter((href) => href !== "/docs/api" && !href.startsWith("/docs/pictures"))
+  expect(hrefs.length).toBeGreaterThan(2)
+  const dead = hrefs.filter((href) => {
+    const [path, id] = href.split("#")
+    const page = site.pages.find((one) => addressOf(one) === path)
+    return page === undefined || id !== undefined && !page.headings.some((one) => one.id === id)
+  })
+  expect(dead).toEqual([])
 })
 
 it("has each picture that a page shows, and no other", () => {

@@ -5,7 +5,7 @@ import { NodeHistory } from "../../http/history/node-history.ts"
 import { quantileOf, type Reading, sampleOf } from "../../http/history/sample.ts"
 import { type ClusterEvent, eventsBetween, type Observation } from "../../http/history/time-line.ts"
 import { eventsMax, quarantineEventsKeptMax, quarantineEventsMax, sampleMs, samplesMax,
-  viewSettlesMs } from "../../http/limits.ts"
+  shownEventsMax, viewSettlesMs } from "../../http/limits.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { historyView } from "../../http/resources/cluster/history-views.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -441,4 +441,33 @@ it("tells on the page what happened, the newest first, with foreign text as text
     "<event at=\"1970-01-01T00:00:01.000Z\" type=\"took\" node=\"a\" from=\"b\" count=\"1\">" +
       "node a took 1 shard of node b</event>"
   )
+})
+
+describe("the page of a long history", () => {
+  const pageOf = (count: number): string => {
+    const events = Array.from({ length: count }, (_, n) => ({
+      ...{ atMs: n * 1_000, type: "took", node: "a", from: "b", count: n + 1 } as const
+    }))
+    const { body } = historyView({
+      history: { samples: [], events },
+      system: { cluster: () => seen({}).cluster }
+    })
+    return typeof body === "function" ? body().text : ""
+  }
+
+  it("says how many events there are, and leads to all of them", () => {
+    const page = pageOf(shownEventsMax + 1)
+    expect(page).toContain(`These are the newest ${shownEventsMax} of ${shownEventsMax + 1} events`)
+    for (const format of ["xml", "json"]) {
+      expect(page).toContain(`href="/cluster/history?format=${format}"`)
+    }
+    expect(page).not.toContain("took 1 shard ")
+    expect(page).toContain("took 2 shards ")
+  })
+
+  it("says nothing of more where it shows all", () => {
+    const page = pageOf(shownEventsMax)
+    expect(page).toContain("took 1 shard ")
+    expect(page).not.toContain("?format=")
+  })
 })

@@ -41,6 +41,12 @@ describe("/", () => {
     expect((await send("GET", "/", { headers })).status).toBe(200)
   })
 
+  it("leads who writes programs to the recipes", async () => {
+    const { text } = await send("GET", "/", { accept: "text/html" })
+    const [, programs = ""] = text.split("<h2>The same by program</h2>")
+    expect(programs).toContain("<a href=\"/docs/how-to/recipes\">")
+  })
+
   it.each([
     ["/", ["\"/\" aria-current=\"page\""]],
     ["/problems", ["\"/problems\" aria-current=\"page\""]],

@@ -89,3 +89,13 @@ it("the list has what each is about, and its first recipient", async () => {
   expect(textsOf(text)).toContain(" · to hall and one other")
   expect(textsOf(text)).not.toContain(own)
 })
+
+it("an empty outgoing mailbox leads to the recipes", async () => {
+  const empty = await service.account("silent")
+  const { text } = await service.send("GET", "/outgoing/silent", {
+    basic: empty,
+    accept: "text/html"
+  })
+  const [, advice = ""] = /<p class="empty">(.*?)<\/p>/s.exec(text) ?? []
+  expect(advice).toContain("<a href=\"/docs/how-to/recipes\">")
+})

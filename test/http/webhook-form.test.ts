@@ -31,6 +31,12 @@ const open = async (name: string, settings = "") => {
 }
 
 describe("the form of webhooks", () => {
+  it("leads to the recipes", async () => {
+    const { page } = await open("recipes")
+    const [, form = ""] = /<summary>Webhooks<\/summary>(.*?)<\/details>/s.exec(await page()) ?? []
+    expect(form).toMatch(/<a href="\/docs\/how-to\/recipes#grafana-[^"]+">/)
+  })
+
   it("chooses the templates of a sender, and replaces some of them", async () => {
     const { document, href, page, post, save } = await open(
       "chosen",

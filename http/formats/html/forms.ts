@@ -44,6 +44,8 @@ export interface HtmlForm {
   readonly action: string
   readonly method?: "get" | "post"
   readonly legend?: string
+  /** What leads to more about the form, above its controls. */
+  readonly help?: Html
   readonly controls: ReadonlyArray<Control>
   readonly submit: string
   readonly id?: string
@@ -118,13 +120,13 @@ export type FormRank = "primary" | "secondary" | "rare"
 
 /** The markup of a form. */
 export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Html => {
-  const { action, controls, legend = "", method = "post", submit, tone } = definition
+  const { action, controls, help, legend = "", method = "post", submit, tone } = definition
   const isFolded = rank === "rare" && legend !== ""
   const style = tone ?? (rank === "primary" ? undefined : "secondary")
   const form = html`<form action="${action}" method="${method}">
 <fieldset${attribute("class", tone)}${attribute("aria-label", isFolded && legend)}>${
     legend !== "" && !isFolded && html`<legend>${legend}</legend>`
-  }
+  }${help !== undefined && html`<p class="quiet">${help}</p>`}
 ${controls.map((control) => row(definition, control))}
 <p><button type="submit"${attribute("class", style)}>${submit}</button></p>
 </fieldset></form>

@@ -1,12 +1,12 @@
 /** The history of the answering node: its document and its page. */
 import { charts, chartsScriptPath, type ChartUnit, emptyState, type Html, html, type LineChart,
-  livePart, liveScriptPath, liveState, nothing, timeAt } from "../../formats/html/index.ts"
+  link, livePart, liveScriptPath, liveState, nothing, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
 import { eventText, type NodeHistory, type Sample, type SeenEvent } from "../../history/index.ts"
 import { sampleMs, shownEventsMax, shownMsMin } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
-import { clusterPath } from "./cluster-paths.ts"
+import { clusterPath, historyPath } from "./cluster-paths.ts"
 import { byDocumentName } from "./node-figures.ts"
 
 type Shown = Pick<NodeHistory, "events" | "samples">
@@ -95,6 +95,16 @@ const entry = ({ atMs, ...event }: SeenEvent): Html =>
 <p class="quiet">${timeAt(atMs)}</p></li>
 `
 
+/** Where all events are, if the page has not all of them. */
+const moreEvents = (total: number): Html =>
+  total <= shownEventsMax
+    ? nothing
+    : html`<p class="quiet">These are the newest ${shownEventsMax} of ${total} events. All
+are in the history as ${link(`${historyPath}?format=xml`, "XML")} and as ${
+      link(`${historyPath}?format=json`, "JSON")
+    }.</p>
+`
+
 const timeLine = (events: ReadonlyArray<SeenEvent>): Html => {
   const newest = events.slice(-shownEventsMax).toReversed()
   return html`<h2>Time line</h2>
@@ -102,7 +112,7 @@ ${
     newest.length === 0
       ? emptyState("Nothing has happened since this node started.")
       : html`<ol class="entries">${newest.map(entry)}</ol>
-`
+${moreEvents(events.length)}`
   }`
 }
 

@@ -56,7 +56,9 @@ ${tour(service, mailbox)}
     &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
   &lt;/item&gt;&lt;/notification&gt;'</pre>
 <ul>
-<li>${link("/docs", "The documentation")}: guides, recipes, the protocol, and ${
+<li>${link("/docs/how-to/recipes", "Recipes")}: cron and shell, GitHub Actions, Home Assistant,
+webhooks of Grafana and others, Slack and e-mail</li>
+<li>${link("/docs", "The documentation")}: guides, the protocol, and ${
     link("/docs/api", "every operation")
   }</li>
 <li>${link("/openapi.json", "All of it for programs")}: OpenAPI 3.1, with every answer</li>

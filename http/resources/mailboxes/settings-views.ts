@@ -1,6 +1,6 @@
 /** The owner's settings and the forms that change them, on the pages of mailboxes. */
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { type Control, copyField, type Html, html, type HtmlForm, methodControl, nothing,
+import { type Control, copyField, type Html, html, type HtmlForm, link, methodControl, nothing,
   renderForm } from "../../formats/html/index.ts"
 import { slugCharsMax, titleCharsMax, webhookSecretCharsMax,
   webhookTemplateCharsMax } from "../../limits.ts"
@@ -147,13 +147,20 @@ const secretControls: ReadonlyArray<Control> = [
 
 /** The form of the settings of webhooks, with those of a mailbox. */
 export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
-  const { description = "", link = "", priority = "", tags = "" } = view?.settings.webhook ?? {}
+  const templates = view?.settings.webhook
+  const { description = "", priority = "", tags = "" } = templates ?? {}
   const isKnown = senderNames.includes(description)
   const template = { maxlength: webhookTemplateCharsMax }
   return {
     id: "webhooks",
     action: `/mailboxes/${name}/webhooks`,
     legend: "Webhooks",
+    help: html`${
+      link(
+        "/docs/how-to/recipes#grafana-alertmanager-github-stripe-and-any-other-webhook",
+        "How to connect Grafana, GitHub, Stripe and others"
+      )
+    }, with examples.`,
     controls: [
       {
         name: "sender",
@@ -173,7 +180,7 @@ export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
           + "{/one|/other} for the first that there is. If all four are empty, the mailbox takes "
           + "no webhooks."
       },
-      { ...template, name: "webhook-link", label: "Link", value: link },
+      { ...template, name: "webhook-link", label: "Link", value: templates?.link ?? "" },
       {
         ...template,
         name: "webhook-priority",

@@ -261,7 +261,9 @@ ${
         : emptyState(
           "There is nothing here.",
           filter === undefined
-            ? "Notifications that you send with the form below appear here, with their status."
+            ? html`Notifications that you send with the form below, or by a program (${
+              link("/docs/how-to/recipes", "recipes")
+            }), appear here, with their status.`
             : "No notification has this status."
         )
     )
