@@ -5,7 +5,7 @@ import { createInterface } from "node:readline"
 import { type Client, pathOf, ProblemError } from "../../client/index.ts"
 import { failed } from "../command-failure.ts"
 import { accountFlags, jsonFlag, textArgument } from "./flags.ts"
-import { call, locateService, notUnderstood, resourceOf } from "./service/index.ts"
+import { call, locateService, notUnderstood, ownResourceOf } from "./service/index.ts"
 import { endWithReader, jsonText, plain, printLine } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
@@ -156,12 +156,12 @@ export const bridgeCommand = Command.make(
     json: jsonFlag("Each challenge as JSON, one a line")
   },
   Effect.fnUntraced(function*({ json, session, ...flags }) {
-    const { baseUrl } = yield* locateService(flags, "account")
+    const service = yield* locateService(flags, "account")
     endWithReader()
     const path = Option.isNone(session)
       ? undefined
-      : (yield* resourceOf(session.value, "session")).path
-    yield* call({ baseUrl, token: undefined }, async (client) => {
+      : (yield* ownResourceOf(service, session.value, "session")).path
+    yield* call({ baseUrl: service.baseUrl, token: undefined }, async (client) => {
       const bridge = new Bridge(client, json)
       try {
         await bridge.cross(path === undefined ? await bridge.begin() : await bridge.continue(path))

@@ -15,7 +15,7 @@ import { printAttempts } from "./attempts/index.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
 import { type ResourceKind, resourceNames } from "./resource-name/index.ts"
-import { call, locateService, type Refusals, resourceOf, type ServiceLocation,
+import { assertOwn, call, locateService, type Refusals, resourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { checkSignature } from "./signature-check/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome, table,
@@ -96,8 +96,10 @@ const locateMailbox = Effect.fnUntraced(function*(
   yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
   const nameOrUri = yield* uriOf(argument, question)
   const { isExplicit, ofFlags, ...located } = yield* locateService(flags, "account")
-  const { origin, path } = yield* resourceOf(nameOrUri, kinds, argument)
+  const named = yield* resourceOf(nameOrUri, kinds, argument)
+  const { origin, path } = named
   const baseUrl = isExplicit ? located.baseUrl : origin ?? located.baseUrl
+  yield* assertOwn({ baseUrl }, named, argument)
   const { account, token } = baseUrl === located.baseUrl ? located : ofFlags
   const secret = Option.isNone(passwordFile)
     ? undefined

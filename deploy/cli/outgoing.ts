@@ -12,7 +12,7 @@ import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
 import { mailboxUri } from "./resource-name/index.ts"
-import { asAccount, call, failureOf, resourceOf, type ServiceLocation,
+import { asAccount, call, failureOf, ownResourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine,
   printOutcome, table, take, webStream } from "./terminal.ts"
@@ -252,7 +252,7 @@ const locateNotification = Effect.fnUntraced(function*(which: string) {
   const service = yield* asAccount(flags)
   const path = /^[A-Za-z0-9_=-]+$/.test(which)
     ? `${pathOf(yield* call(service, ({ outgoing }) => outgoing.href()))}/${which}`
-    : (yield* resourceOf(which, "sent")).path
+    : (yield* ownResourceOf(service, which, "sent")).path
   return { json, path, service }
 })
 

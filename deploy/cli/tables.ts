@@ -4,11 +4,10 @@ import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
 import { Readable } from "node:stream"
 import type { JsonObject, LoadProgress } from "../../client/index.ts"
-import type { CommandFailed } from "../command-failure.ts"
 import { observed } from "../streams.ts"
 import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
-import { asAccount, call, locateService, resourceOf, wrongUsage } from "./service/index.ts"
+import { asAccount, call, locateService, ownResourceOf, wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printLine, progressLine,
   table, take, webStream } from "./terminal.ts"
 
@@ -120,13 +119,6 @@ const tableOf = (rows: ReadonlyArray<JsonObject>, key: string): string => {
   ])
 }
 
-/** A query as the service takes it: a URI as it is, as only the service knows all of its own. */
-const queryReference = (text: string): Effect.Effect<string, CommandFailed> =>
-  Effect.map(
-    resourceOf(text, "query"),
-    ({ origin, path }) => origin === undefined ? path : text
-  )
-
 export const queryCommand = Command.make(
   "query",
   {
@@ -150,7 +142,9 @@ export const queryCommand = Command.make(
     const options = {
       agemin: Option.getOrUndefined(agemin),
       fields: Option.getOrUndefined(fields)?.split(/[\s,]+/),
-      query: Option.isNone(query) ? undefined : yield* queryReference(query.value),
+      query: Option.isNone(query)
+        ? undefined
+        : (yield* ownResourceOf(service, query.value, "query")).path,
       pageSize: pageSizeFor(limit)
     }
     yield* call(service, async ({ queries }) => {

@@ -59,7 +59,8 @@ const startOf = async (response: Response): Promise<string> => {
 /** The entry of the service document that shows where the URIs begin. */
 const shownPath = "/mailboxes"
 
-const reportOf = (text: string): ServiceReport | undefined => {
+/** What the service document reports; undefined if the text is none. */
+export const serviceReportOf = (text: string): ServiceReport | undefined => {
   const document = Option.getOrUndefined(decodeDocument(text))
   const href = document?.link.find(({ rel }) => rel === shownPath.slice(1))?.href
   const url = href === undefined ? undefined : parseUrl(href)
@@ -132,7 +133,7 @@ const askService = async (
     return { findings, report: undefined, settings: undefined }
   }
   const document = await request(`${origin}/`).then(startOf).catch(() => "")
-  const report = reportOf(document)
+  const report = serviceReportOf(document)
   if (report !== undefined) {
     const found = `${origin} is ready: restante ${report.version}`
     const settings = await settingsAt(origin, token).catch(() => undefined)

@@ -151,6 +151,13 @@ const refusals: ReadonlyArray<Row> = [
   ["read s401", 1, "needs its secret URI", "/mailboxes/s401", "use one of them"],
   ["read s404", 1, "no such mailbox", "/mailboxes/s404", "correct the name"],
   ["read s410", 1, "has been deleted", "/mailboxes/s410", "name another one"],
+  [
+    "read https://other.test/mailboxes/s200",
+    2,
+    "no address of",
+    "https://other.test",
+    "give the name"
+  ],
   ["read s200", 1, "not understood", "the service's response", "Correct its address"],
   [
     "read alice --base-url http://127.0.0.1:1",

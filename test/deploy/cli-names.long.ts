@@ -183,7 +183,13 @@ describe("a resource of the service", () => {
 
   for (const [command, make, input] of rows) {
     it(`is named by its name, its path or its URI in ${command}`, async () => {
-      const forms = [shortName, (uri: string) => new URL(uri).pathname, (uri: string) => uri]
+      const pathOf = (uri: string): string => new URL(uri).pathname
+      const forms = [
+        shortName,
+        pathOf,
+        (uri: string) => publicUrl + pathOf(uri),
+        (uri: string) => service.url + pathOf(uri)
+      ]
       await Promise.all(forms.map(async (form) => {
         const named = form(await make())
         const args = command.split(" ").map((word, at) =>
@@ -223,6 +229,9 @@ describe("a resource of the service", () => {
   })
 
   const other = "https://other.test"
+  const message = (): string =>
+    `is no address of ${service.url}, which the command calls: give the name alone`
+
   it.each([
     ["account", "add", `${other}/accounts/dora`],
     ["account", "export", `${other}/accounts/bob`],
@@ -231,10 +240,47 @@ describe("a resource of the service", () => {
     ["account", "revoke", `${other}/accounts/bob`, "--all"],
     ["account", "revoke", "bob", `${other}/accounts/bob/tokens/x1`],
     ["account", "token", `${other}/accounts/bob`],
-    ["account", "token", "bob", "--scope", `mailbox:${other}/mailboxes/alice`]
-  ])("of another service is refused where names are chosen: %s %s %s", async (...args) => {
+    ["account", "token", "bob", "--scope", `mailbox:${other}/mailboxes/alice`],
+    ["read", `${other}/mailboxes/alice`],
+    ["watch", `${other}/mailboxes/alice`],
+    ["register", `${other}/mailboxes/alice`, "http://a.test/hook"],
+    ["registrations", "list", `${other}/mailboxes/alice`],
+    ["query", "customers", "--query", `${other}/queries/x1`],
+    ["bridge", `${other}/sessions/x1`]
+  ])("of another service is refused: %s %s %s", async (...args) => {
     const ran = await restante(args)
-    const message = `is no address of ${service.url}, which the command calls: give the name alone`
-    expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) })
+    expect(ran).toMatchObject({
+      status: 2,
+      stdout: "",
+      stderr: expect.stringContaining(message())
+    })
+  })
+
+  it("of another service is neither removed nor changed", async () => {
+    const elsewhere = (uri: string): string => other + new URL(uri).pathname
+    const registration = await register()
+    for (const command of ["show", "attempts", "pause", "lift", "test", "rotate", "delete"]) {
+      const ran = await restante(["registrations", command, elsewhere(registration)])
+      expect(ran).toMatchObject({ status: 2, stderr: expect.stringContaining(message()) })
+    }
+    expect(JSON.parse(await succeed(["registrations", "show", registration, "--json"])))
+      .toMatchObject({ status: "active" })
+    const sent = await send()
+    for (const command of ["show", "attempts", "retry", "withdraw", "delete"]) {
+      const ran = await restante(["outbox", command, elsewhere(sent)])
+      expect(ran).toMatchObject({ status: 2, stderr: expect.stringContaining(message()) })
+    }
+    expect(JSON.parse(await succeed(["outbox", "show", sent, "--json"]))).toEqual(
+      expect.not.objectContaining({ withdrawn: expect.anything() })
+    )
+  })
+
+  it("of another service is refused as a secret URI, which is not shown", async () => {
+    const ran = await restante(["read", "-"], {}, `${other}/mailboxes/alice~secret\n`)
+    expect(ran).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(`the URI of standard input ${message()}`)
+    })
+    expect(ran.stderr).not.toContain("secret")
   })
 })

@@ -3,5 +3,5 @@ export { type Context, type ContextList, contextNamed, readContexts,
   writeContexts } from "./context-file.ts"
 export { asAccount, asAdmin, checkedToken, locateService, resolveService, type ServiceLocation,
   tokenOfEnvironment, wrongUsage } from "./service-location.ts"
-export { call, failureOf, notUnderstood, ownResourceOf, type Refusals,
+export { assertOwn, call, failureOf, notUnderstood, ownResourceOf, type Refusals,
   resourceOf } from "./service.ts"
