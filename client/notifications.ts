@@ -75,6 +75,12 @@ export interface NotificationInput {
   readonly content?: InlineContent | undefined
   /** The message password, which the notification contains. */
   readonly password?: string | undefined
+  /** 5 is the greatest; readers take 3 for a notification without one. */
+  readonly priority?: 1 | 2 | 3 | 4 | 5 | undefined
+  /** Up to 20, none of which has a comma. */
+  readonly tags?: ReadonlyArray<string> | undefined
+  /** What a reader is to open by a click: an http or https URI. */
+  readonly click?: string | undefined
   /** Further elements of the `item`. */
   readonly extra?: Readonly<Record<string, Json>> | undefined
 }
@@ -88,11 +94,18 @@ const encoded = ({ data, type }: InlineContent): JsonObject => {
 
 /** The `item` of a notification, as JSON. */
 export const itemOf = (
-  { content, description, extra, password, url }: NotificationInput
+  { click, content, description, extra, password, priority, tags = [], url }: NotificationInput
 ): JsonObject => ({
   ...extra,
   description,
-  ...defined({ url, password, content: content && encoded(content) })
+  ...defined({
+    url,
+    password,
+    content: content && encoded(content),
+    priority: priority?.toString(),
+    tags: tags.length === 0 ? undefined : tags.join(","),
+    click
+  })
 })
 
 /* Server-sent events by the rules of WHATWG HTML §9.2.6, over a fetched stream. */

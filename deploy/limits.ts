@@ -128,6 +128,9 @@ export const collectorRetryMs = 1_000
 /** How long a node that stops waits for the last spans, and for the last metrics. */
 export const exportsEndMs = 3_000
 
+/** Tags of a notification that `restante send` accepts, as many as a deposit of text may have. */
+export const messageTagsMax = 20
+
 if (spanBatchMax > spansHeldMax || collectorRetries * collectorRetryMs >= collectorTimeoutMs) {
   throw new Error("deploy/limits.ts: a batch of spans must fit, and must have time for its retries")
 }

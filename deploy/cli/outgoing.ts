@@ -1,44 +1,20 @@
 /** `restante send` and `restante outbox …`: the account's outgoing mailbox. */
-import { Console, Effect, Option, Redacted, type Scope } from "effect"
+import { Console, Effect, Option, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { extname } from "node:path"
-import { type Client, type NotificationProgress, type Outgoing, type OutgoingPauses, pathOf,
-  ProblemError, type Published, type Recipient, type Sent,
-  type SentStatus } from "../../client/index.ts"
+import { type NotificationProgress, type Outgoing, type OutgoingPauses, pathOf, type Recipient,
+  type Sent, type SentStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
-import { checkStandardInput, readSecret } from "../secret-input.ts"
+import { checkStandardInput } from "../secret-input.ts"
 import { printAttempts } from "./attempts/index.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
-import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
-  textFlag, wordFlag } from "./flags.ts"
+import { accountFlags, jsonFlag, limitFlag, sinceFlag, switchFlag, textArgument, textFlag,
+  wordFlag } from "./flags.ts"
+import { checkMessage, type Message, messageFlags, publish, withdrawContent } from "./message.ts"
 import { mailboxUri } from "./resource-name/index.ts"
-import { asAccount, call, failureOf, ownResourceOf, type ServiceLocation,
+import { asAccount, call, ownResourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
-import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine,
-  printOutcome, table, take, webStream } from "./terminal.ts"
-
-const types: Readonly<Record<string, string>> = {
-  ".txt": "text/plain; charset=utf-8",
-  ".md": "text/markdown; charset=utf-8",
-  ".html": "text/html; charset=utf-8",
-  ".csv": "text/csv; charset=utf-8",
-  ".json": "application/json",
-  ".xml": "application/xml",
-  ".pdf": "application/pdf",
-  ".zip": "application/zip",
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".gif": "image/gif",
-  ".webp": "image/webp",
-  ".mp3": "audio/mpeg",
-  ".mp4": "video/mp4"
-}
-
-const typeOf = (file: string): string =>
-  file === "-"
-    ? "text/plain; charset=utf-8"
-    : types[extname(file).toLowerCase()] ?? "application/octet-stream"
+import { endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
+  table, take } from "./terminal.ts"
 
 /** The progress as JSON. */
 const documentOf = (
@@ -52,144 +28,23 @@ const documentOf = (
   recipient: recipients.map(({ code, ...recipient }) => ({ ...recipient, code: code?.toString() }))
 })
 
-/** The message: a URI of published content, or a file to publish. */
-interface Message {
-  readonly url: Option.Option<string>
-  readonly content: Option.Option<string>
-  readonly type: Option.Option<string>
-  readonly "password-file": Option.Option<string>
-  readonly "generate-password": boolean
-}
-
-const checkMessage = (
-  { content, type, url, ...message }: Message
-): Effect.Effect<void, CommandFailed> => {
-  if (Option.isSome(url) === Option.isSome(content)) {
-    return Effect.fail(wrongUsage(
-      Option.isSome(url) ? "the message has both --url and --content" : "the message is missing",
-      "give either --url or --content"
-    ))
-  }
-  if (Option.isSome(type) && Option.isNone(content)) {
-    return Effect.fail(wrongUsage("--type applies to --content only", "leave it out"))
-  }
-  const isGenerated = message["generate-password"]
-  if (isGenerated && Option.isSome(message["password-file"])) {
-    return Effect.fail(wrongUsage(
-      "the message has two passwords",
-      "give either --generate-password or --password-file"
-    ))
-  }
-  return Option.isSome(url) && isGenerated
-    ? Effect.fail(wrongUsage(
-      "the service generates no password for the message of --url",
-      "use --password-file, or --content"
-    ))
-    : Effect.void
-}
-
-/** The chosen password, `generate` for one that the service chooses, or none. */
-const passwordOf = Effect.fnUntraced(function*(
-  message: Message
-): Effect.fn.Return<string | undefined, CommandFailed> {
-  if (message["generate-password"]) return "generate"
-  const file = message["password-file"]
-  if (Option.isNone(file)) return undefined
-  const password = Redacted.value(yield* readSecret(file.value, "Password of the message"))
-  // The service would choose one, and nobody would know that this one does not work.
-  return password === "generate"
-    ? yield* wrongUsage(
-      "the password of the message would be the word generate",
-      "choose another one, or use --generate-password"
-    )
-    : password
-})
-
-/** Publishes the file of the message, if it has one. */
-const publish = Effect.fnUntraced(function*(
-  service: ServiceLocation,
-  { content, type, url }: Message,
-  password: string | undefined
-): Effect.fn.Return<
-  Pick<Published, "href" | "password"> & { readonly edit?: string },
-  CommandFailed,
-  Scope.Scope
-> {
-  if (Option.isSome(url)) return { href: url.value, password }
-  const file = Option.getOrElse(content, () => "-")
-  const bytes = yield* bytesOf(file)
-  const contentType = Option.getOrElse(type, () => typeOf(file))
-  return yield* call(
-    service,
-    (client) => client.publish(webStream(bytes), { contentType, password })
-  )
-})
-
-/**
- * Removes the content of a notification that was refused, and fails with the refusal. The user
- * repeats the whole command, also after 425 and 429, and that publishes the content again. A
- * notification that may have been accepted needs its content.
- */
-const withdrawContent = async (
-  client: Client,
-  error: unknown,
-  href: string,
-  edit: string
-): Promise<never> => {
-  const isRefused = error instanceof ProblemError && !error.isIndeterminate
-  if (isRefused && await client.remove(pathOf(edit)).then(() => true, () => false)) throw error
-  const { exitCode, message } = failureOf(error)
-  const accepted = "; the notification may have been accepted, see `restante outbox`"
-  throw failed(
-    `${message}${isRefused ? "" : accepted}; the content stays at ${href}`,
-    `to delete it, send DELETE to ${edit}`,
-    exitCode
-  )
-}
-
 const send = Effect.fnUntraced(function*(
   service: ServiceLocation,
-  message: Message & {
-    readonly to: ReadonlyArray<string>
-    readonly description: string
-    readonly from: boolean
-  }
+  message: Message & { readonly to: ReadonlyArray<string> }
 ): Effect.fn.Return<string, CommandFailed, Scope.Scope> {
   // A wrong token fails before anything is published.
   yield* call(service, ({ outgoing }) => outgoing.href())
-  const { edit, href: url, password } = yield* publish(
-    service,
-    message,
-    yield* passwordOf(message)
-  )
-  const { description, from } = message
+  const { edit, input } = yield* publish(service, message)
   const to = message.to.map((one) => mailboxUri(one, service))
   const { href } = yield* call(
     service,
     (client) =>
-      client.send({ to, from, description, url, password }).catch((error: unknown) =>
-        edit === undefined ? Promise.reject(error) : withdrawContent(client, error, url, edit)
+      client.send({ ...input, to }).catch((error: unknown) =>
+        withdrawContent(client, error, input.url, edit)
       )
   )
   return href
 })
-
-/** The flags of what is sent. */
-const messageFlags = {
-  description: Flag.String("description").pipe(
-    Flag.withMetavar("text"),
-    Flag.withDescription("What the message is about")
-  ),
-  url: textFlag("url", "uri", "The URI of the message, if it is already published"),
-  content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
-  type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
-  "password-file": secretFileFlag("password-file", "File of the message password"),
-  "generate-password": switchFlag(
-    "generate-password",
-    "Let the service choose the password of --content"
-  ),
-  from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients")
-}
 
 export const sendCommand = Command.make(
   "send",
@@ -223,6 +78,10 @@ export const sendCommand = Command.make(
       command: "restante send --to https://post.example.org/mailboxes/alice " +
         "--description \"The minutes\" --content minutes.pdf --wait",
       description: "Publish a file, notify alice, and wait until she has it"
+    },
+    {
+      command: "restante send --to alice --description \"The disk is full\" --priority high",
+      description: "A note, whose description is all that it says"
     }
   ])
 )
@@ -366,7 +225,7 @@ const retry = Command.make(
 const replacement = Effect.fnUntraced(function*(
   service: ServiceLocation,
   path: string,
-  message: Message & { readonly description: string; readonly from: boolean }
+  message: Message
 ): Effect.fn.Return<NotificationProgress, CommandFailed, Scope.Scope> {
   // One that does not exist, or is withdrawn, fails before anything is published.
   const { withdrawn } = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
@@ -376,19 +235,13 @@ const replacement = Effect.fnUntraced(function*(
       "send a new one"
     )
   }
-  const { edit, href: url, password } = yield* publish(
-    service,
-    message,
-    yield* passwordOf(message)
-  )
-  const { description, from } = message
+  const { edit, input } = yield* publish(service, message)
   return yield* call(
     service,
     (client) =>
-      client.outgoing.sent(path).replace({ description, from, password, url })
-        .catch((error: unknown) =>
-          edit === undefined ? Promise.reject(error) : withdrawContent(client, error, url, edit)
-        )
+      client.outgoing.sent(path).replace(input).catch((error: unknown) =>
+        withdrawContent(client, error, input.url, edit)
+      )
   )
 })
 

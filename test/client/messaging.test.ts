@@ -91,6 +91,21 @@ it("opens a mailbox, deposits in it and reads it in pages", async () => {
   expect(await all(admin.mailboxes())).toMatchObject([{ href, notifications: 4 }])
 })
 
+it("deposits and sends a priority, tags and what to open by a click", async () => {
+  const { href, mailbox } = await admin.openMailbox()
+  const labels = { priority: 4, tags: ["disk", "nas"], click: "http://a.test/d" } as const
+  const input = { description: "labelled", url: "http://sender.test/", ...labels }
+  await mailbox.deposit(input)
+  const sent = await admin.send({ ...input, to: href })
+  await sent.wait()
+  await sent.delete()
+  await mailbox.deposit({ description: "bare", url: "http://sender.test/", tags: [] })
+  const items = (await mailbox.read()).notifications.map(({ item }) => item)
+  const shown = { priority: "4", tags: "disk,nas", click: "http://a.test/d" }
+  expect(items).toMatchObject([shown, shown, { description: "bare" }])
+  expect(Object.keys(items.at(2) ?? {}).toSorted()).toEqual(["description", "url"])
+})
+
 it("waits for a page", async () => {
   const { mailbox } = await admin.openMailbox()
   const { cursor } = await mailbox.read()

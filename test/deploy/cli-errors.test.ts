@@ -71,7 +71,11 @@ const usage: ReadonlyArray<Row> = [
   ["load customers people", 2, "does not follow", "people", "give --format"],
   ["migrate", 2, "not named", "servers of the new cluster", "give --to"],
   [`${message} --url u --content f`, 2, "both --url and --content", "message", "give either"],
-  [message, 2, "missing", "message", "give either --url or --content"],
+  [`${message} --generate-password`, 2, "none but the description", "message", "leave out"],
+  [`${message} --priority 6`, 2, "no priority", "--priority is 6", "give 1 to 5"],
+  [`${message} --tags a,,b`, 2, "an empty tag", "--tags", "give 1 to 20"],
+  [`${message} --tags ${"t,".repeat(20)}t`, 2, "has 21 tags", "--tags", "give 1 to 20"],
+  [`${message} --click ftp://a.test`, 2, "no http or https URI", "ftp://a.test", "give one such"],
   [`${message} --url u --type t`, 2, "--content only", "--type", "leave it out"],
   [`${message} --url u --generate-password`, 2, "generates no password", "--url", "use "],
   [

@@ -67,6 +67,23 @@ describe("restante send", () => {
     expect([answer.headers.get("content-type"), answer.text]).toEqual(["text/x-poem", "a poem\n"])
   })
 
+  it("sends a description alone as a note, whose content is the description", async () => {
+    const ran = await restante(["send", "--to", `${other}/note`, ...described, "--wait"])
+    expect(ran).toMatchObject({ status: 0, stdout: expect.stringMatching(uriPattern) })
+    expect(itemOf(bodyAt("/note"), "description")).toBe("<Über> & out")
+    const answer = await send(service.url, pathOf(itemOf(bodyAt("/note"), "url")))
+    expect([answer.headers.get("content-type"), answer.text])
+      .toEqual(["text/plain; charset=utf-8", "<Über> & out"])
+  })
+
+  it("sends a priority, tags and what to open by a click", async () => {
+    const labels = ["--priority", "high", "--tags", "backup, disk", "--click", "http://a.test/d"]
+    const args = ["send", "--to", `${other}/labels`, ...described, ...labels, "--wait"]
+    expect((await restante(args)).status).toBe(0)
+    const items = ["priority", "tags", "click"].map((name) => itemOf(bodyAt("/labels"), name))
+    expect(items).toEqual(["4", "backup,disk", "http://a.test/d"])
+  })
+
   it("sends to a mailbox of the service by its name", async () => {
     const { path } = await openMailbox(service.url, "named")
     const args = ["send", "--to", "named", ...described, "--url", "http://a.test/", "--wait"]
@@ -103,7 +120,7 @@ describe("restante send", () => {
   const complete = ["--to", "http://a.test/", "--description", "d", "--url", "http://a.test/"]
 
   it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
-    ["no message", 2, complete.slice(0, 4), {}, /--url or --content/],
+    ["a password of no message", 2, [...complete.slice(0, 4), "--generate-password"], {}, /--url/],
     ["two messages", 2, [...complete, "--content", "-"], {}, /--url or --content/],
     ["a type of no content", 2, [...complete, "--type", "text/plain"], {}, /--type/],
     ["a generated password of no content", 2, [...complete, "--generate-password"], {}, /gen/],
