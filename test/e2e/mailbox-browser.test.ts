@@ -258,6 +258,28 @@ describe("a removal from a list", () => {
   })
 })
 
+it("an open page shows read marks and removals of other devices", async () => {
+  const path = await mailboxWith("elsewhere", "first", "second")
+  const tab = await openList(path)
+  const rows = tab.page.locator(".entries > li")
+  const unread = tab.page.locator(".entries b")
+  await tab.page.getByText("This page changes by itself.").waitFor()
+  await expect.poll(() => unread.count()).toBe(2)
+  const { text } = await send(base, path, { headers: asAdmin })
+  const [first = "", second = ""] = [...text.matchAll(/<notification href="([^"]+)"/g)]
+    .map(([, href = ""]) => new URL(href).pathname)
+  const change = async (method: string, at: string) =>
+    expectStatus(await send(base, at, { method, headers: asAdmin }), 204)
+  await change("PUT", `${second}/read`)
+  await expect.poll(() => unread.count()).toBe(1)
+  await change("DELETE", `${second}/read`)
+  await expect.poll(() => unread.count()).toBe(2)
+  await change("DELETE", first)
+  await expect.poll(() => rows.count()).toBe(1)
+  expect(await rows.innerText()).toContain("second")
+  await tab.close()
+})
+
 it("the scripts of a list are small", async () => {
   const path = await mailboxWith("small", "one")
   const { text } = await send(base, path, { headers: { ...asAdmin, accept: "text/html" } })

@@ -121,6 +121,43 @@ describe("live streams", () => {
     expect(bad.status).toBe(410)
   })
 
+  test("with changes=true, marks and removals are events too, without a position", async () => {
+    const { href } = await service.open("changing")
+    const one = (await service.deposit(href, "one")).header("location")
+    const two = (await service.deposit(href, "two")).header("location")
+    const since = timeOf(await service.send("GET", href, { basic: owner }))
+    const change = async (method: string, path: string, body?: string) => {
+      const sent = { basic: owner, ...body === undefined ? {} : { body } }
+      expect((await service.send(method, path, sent)).status).toBe(204)
+    }
+    const page = await stream(`${href}?since=${since}&changes=true`)
+    const feed = await stream(`${href}?since=${since}`)
+    for (
+      const [method, path, body] of [
+        ["PUT", `${two}/read`],
+        ["DELETE", `${two}/read`],
+        ["PUT", `${href}/read`, `<read><time>${since}</time></read>`],
+        ["DELETE", one]
+      ] as const
+    ) {
+      await change(method, path, body)
+      expect([method, path, await page.next()])
+        .toEqual([method, path, { event: "changed", id: "", data: href }])
+    }
+    // A mark that is there already changes nothing, and a deposit is no change beside the log.
+    await change("PUT", `${two}/read`)
+    await service.deposit(href, "three")
+    const [shown, fed] = [await page.next(), await feed.next()]
+    expect(shown?.data).toContain("three")
+    expect(fed).toEqual(shown)
+    page.close()
+    feed.close()
+    const accept = "text/event-stream"
+    const wrong = await service.send("GET", `${href}?changes=all`, { basic: owner, accept })
+    expect([wrong.status, wrong.text.includes("changes must be true, or absent")])
+      .toEqual([400, true])
+  })
+
   test("1,500 notifications and 200 more meanwhile, each once and in order", async () => {
     const { href } = await service.open("many")
     for (let from = 0; from < 1500; from += 50) {

@@ -157,6 +157,17 @@ export const describeForReader = (
   return describeActor<MailboxView>(service, to, message)
 }
 
+/**
+ * What a listing shows of a mailbox beside its log: it changes with the settings, the read marks,
+ * the removed notifications and the cached copies.
+ */
+export const stateBesideLog = (
+  { createdAtMs, fetched, read = [], removed, version }: MailboxView
+): string =>
+  `${createdAtMs} ${version} ${removed} ${fetched} ${
+    read.map(({ from, to }) => `${from}-${to}`).join()
+  }`
+
 /** Reads by the secret of the URI: a wrong secret is indistinguishable from a missing mailbox. */
 const readBySecret = Effect.fnUntraced(function*(
   service: Service,

@@ -1,6 +1,6 @@
 /** Waiting for a mailbox: long polls (RFC 7240 `wait`) and event streams. */
 import { Effect } from "effect"
-import { formatCursor, isRemoval } from "../../../actors/mailbox/index.ts"
+import { formatCursor, isRemoval, type MailboxView } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { refreshedCall } from "../../auth/index.ts"
 import { eventItemsMax, eventReadCharsMax } from "../../limits.ts"
@@ -9,8 +9,8 @@ import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, t
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery, parseListingSince,
   positionEvent, positionSince, readPage, reportRetrieved, spansOf } from "./listing/index.ts"
-import { describeForReader, readBoundedItems, type ReaderCall,
-  requireReader } from "./mailbox-access.ts"
+import { describeForReader, readBoundedItems, type ReaderCall, requireReader,
+  stateBesideLog } from "./mailbox-access.ts"
 
 /** The mailbox, and the check that its reader may still read it. */
 const watchedBy = ({ call, mailbox, service }: ReaderCall): LiveSource => ({
@@ -80,6 +80,20 @@ const sendSome = Effect.fnUntraced(function*(
 })
 
 /**
+ * Sends an event `changed` when the state beside the log is another than at the last call. It has
+ * no id, so that a reader resumes after the last notification.
+ */
+const changeSender = ({ mailbox, view }: ReaderCall, { areChangesWanted }: ListingQuery) => {
+  if (areChangesWanted !== true) return () => {}
+  let sent = stateBesideLog(view)
+  return (events: EventStream, now: MailboxView): void => {
+    const state = stateBesideLog(now)
+    if (state !== sent) events.send(eventText({ event: "changed", data: mailbox.href }))
+    sent = state
+  }
+}
+
+/**
  * Sends the notifications after number `after`; returns the number of the last one. It reads the
  * log at the pace of the reader, so that it neither skips nor repeats a notification.
  */
@@ -87,7 +101,8 @@ const sendAfter = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
   after: number,
   events: EventStream,
-  pace: StreamPace
+  pace: StreamPace,
+  sendChange: ReturnType<typeof changeSender>
 ): Effect.fn.Return<number, HandlerFailure> {
   const { mailbox, reader, service } = readerCall
   let last = after
@@ -100,6 +115,7 @@ const sendAfter = Effect.fnUntraced(function*(
       endRefusedStream(events, view, mailbox.href)
       return last
     }
+    sendChange(events, view)
     const some = yield* sendSome(readerCall, last, events, pace)
     last = some.last
     if (some.isEnd) return last
@@ -109,6 +125,7 @@ const sendAfter = Effect.fnUntraced(function*(
 /**
  * The event stream of the notifications after Last-Event-ID, else after `since`. Its first event
  * reports a position that is unknown or discarded; the stream then begins with what is kept.
+ * Each hint of a change wakes the stream anyway, so that `changed` costs no read of its own.
  */
 export const streamMailbox = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
@@ -123,6 +140,7 @@ export const streamMailbox = Effect.fnUntraced(function*(
     : found
   let { after } = position
   let isReported = position.state === "kept"
+  const sendChange = changeSender(readerCall, query)
   const headers = [
     ["Vary", "Accept"] as const,
     mailbox.link,
@@ -131,7 +149,7 @@ export const streamMailbox = Effect.fnUntraced(function*(
   return eventStreamAnswer(service, call, watchedBy(readerCall), headers, (events, pace) => {
     if (!isReported) events.send(positionEvent(view, position))
     isReported = true
-    return Effect.map(sendAfter(readerCall, after, events, pace), (last) => {
+    return Effect.map(sendAfter(readerCall, after, events, pace, sendChange), (last) => {
       after = last
     })
   })

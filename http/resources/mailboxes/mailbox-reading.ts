@@ -17,7 +17,7 @@ import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit/index.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
-  readItems, requireReader, requireRemover } from "./mailbox-access.ts"
+  readItems, requireReader, requireRemover, stateBesideLog } from "./mailbox-access.ts"
 import { discardedFields, entryOf, feedDate, filterNames, isFeed, latestTypes, type ListingPage,
   type ListingQuery, type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage,
   reportRead, reportRetrieved, spansOf, withMarks } from "./listing/index.ts"
@@ -151,9 +151,8 @@ const listingKey = (
   const { choice } = call.request
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
   if (choice === undefined || preferredWaitSeconds(call) !== undefined) return undefined
-  const { createdAtMs, fetched, head, isOwner, lastAtMs, read = [], removed, version } = view
-  const marks = read.map(({ from, to }) => `${from}-${to}`).join()
-  const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs} ${marks}`
+  const { head, isOwner, lastAtMs } = view
+  const state = `${head} ${lastAtMs} ${stateBesideLog(view)}`
   const viewer = type === "text/html" ? call.request.viewer ?? "" : ""
   return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${viewer} ${state}`
 }

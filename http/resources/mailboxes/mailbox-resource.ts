@@ -377,7 +377,7 @@ const fixed: ResourceDefinition = {
       scopes: ["read"],
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["unknown-cursor"],
-      unlinkedQuery: ["read"],
+      unlinkedQuery: ["changes", "read"],
       query: {
         ...sinceParameters,
         before: {
@@ -400,6 +400,11 @@ const fixed: ResourceDefinition = {
           description: "With `true` only those without a read mark; the newest first.",
           schema: oneOf("true")
         },
+        changes: {
+          description: "With `true` a stream has an event `changed`, too, when read marks, the "
+            + "settings or a cached copy change, or a notification is removed.",
+          schema: oneOf("true")
+        },
         read: {
           description: "Makes a browser ask for the password, instead of the page for deposits.",
           schema: text
@@ -418,7 +423,8 @@ const fixed: ResourceDefinition = {
           ...linkedData("An inbox (W3C LDN §3.3), the newest first: its URIs in `contains`."),
           ...eventContent(
             "An event `notification` for each, its data the notification as XML. An event "
-              + "`position` first, if the position of the request is unknown or discarded."
+              + "`position` first, if the position of the request is unknown or discarded. With "
+              + "`changes=true` events `changed`, their data the URI of the mailbox."
           )
         })
       }

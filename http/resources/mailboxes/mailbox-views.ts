@@ -326,7 +326,7 @@ const readerPage = (
     ...summaryOf(mailbox, each),
     preview: previews.get(each.n)
   }))
-  const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
+  const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}&changes=true`
   const empty = query.filter === undefined
     ? emptyState(
       "There is nothing here.",

@@ -111,7 +111,7 @@ if (state !== null) {
   let isStale = false
   let isGone = false
   // An "error" is a lost connection; "open" follows it, and events may be missing between.
-  for (const event of ["open", "error", "position", "notification", "status"]) {
+  for (const event of ["open", "error", "position", "notification", "changed", "status"]) {
     source?.addEventListener(event, () => { isStale = true })
   }
   // Another script of the page has changed what it shows.

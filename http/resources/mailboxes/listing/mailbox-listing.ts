@@ -36,6 +36,8 @@ export interface ListingQuery {
   readonly read: boolean
   /** Whether the browser asks for the mailbox's password. */
   readonly isDialogWanted?: boolean
+  /** Whether a stream also reports changes of what is there: marks, removals and settings. */
+  readonly areChangesWanted?: boolean
   /** Only some of the notifications, the newest first. */
   readonly filter?: MailboxFilter | undefined
 }
@@ -65,13 +67,25 @@ export const readListingQuery = Effect.fnUntraced(function*(
     )
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
+  const changes = fields.get("changes") ?? "true"
+  if (changes !== "true") {
+    return yield* httpError("malformed", "changes must be true, or absent", firstPage)
+  }
   const read = fields.has("read")
   const isDialogWanted = fields.get("read") === "password"
   const filter = yield* readFilter(fields)
   if (filter !== undefined && since !== undefined) {
     return yield* httpError("malformed", `${filterNames} need a listing without since`, firstPage)
   }
-  return { since, before, limit: yield* readLimit(fields), read, isDialogWanted, filter }
+  return {
+    since,
+    before,
+    limit: yield* readLimit(fields),
+    read,
+    isDialogWanted,
+    areChangesWanted: fields.has("changes"),
+    filter
+  }
 })
 
 /** One notification of a listing. */
