@@ -160,7 +160,7 @@ describe("the recipients", () => {
     await to.press("ControlOrMeta+V")
     expect(await chips(tab).allInnerTexts()).toEqual([
       expect.stringMatching(/^✓\s*\S+one,two\s*×$/),
-      expect.stringMatching(/^✗\s*ftp:\/\/far.test\/x\s*no http or https address\s*×$/),
+      expect.stringMatching(/^✗\s*ftp:\/\/far.test\/x\s*no name and no http or https.*\s*×$/),
       expect.stringMatching(/^✓\s*\S+chips\s*×$/),
       expect.stringMatching(/^✗\s*http:\S+\s*with a user name or password\s*×$/)
     ])
@@ -175,6 +175,10 @@ describe("the recipients", () => {
     await page.getByRole("button", { name: "Remove http://a:b@far.test/" }).click()
     await page.getByRole("button", { name: "Remove ftp://far.test/x" }).click()
     await page.getByText("2 addresses.").waitFor()
+    await to.fill("chips")
+    await to.press("Enter")
+    expect(await chips(tab).last().innerText()).toMatch(/^✓\s*chips\s*×$/)
+    await page.getByRole("button", { name: "Remove chips" }).click()
     // Backspace takes the last address back into the field.
     await to.press("Backspace")
     expect(await to.inputValue()).toBe(at)

@@ -164,6 +164,35 @@ describe("A5 POST /outgoing/{account}", () => {
     expect(recipients(sent)).toHaveLength(3)
   })
 
+  it("takes the name of a mailbox of this service in a form, and nowhere else", async () => {
+    const body = "<mailbox><name>by-name</name></mailbox>"
+    const opened = await service.send("POST", "/mailboxes", { basic: alice, body })
+    const own = opened.header("location")
+    const fields = (to: string) =>
+      new URLSearchParams({ to, description: "by name", url: "http://example.org/m" }).toString()
+    const form = { type: formType, body: fields(`by-name\r\n${own}`) }
+    const sent = await service.post(alice, [], form)
+    expect(each(sent, "href")).toEqual([own])
+    const href = sent.header("location")
+    await service.until(href, alice, "sent")
+    const replay = await service.send("POST", `${href}/retry`, {
+      basic: alice,
+      type: formType,
+      body: "to=by-name"
+    })
+    expect(replay.status).toBe(202)
+    const document = await service.post(alice, ["by-name"])
+    expect(document.child("detail")).toBe("to number 1 must be an absolute http or https URI")
+    const named = `<retry><to>by-name</to></retry>`
+    expect((await service.send("POST", `${href}/retry`, { basic: alice, body: named })).status)
+      .toBe(422)
+    const wrong = { type: formType, body: fields("by-name\r\nBy Name"), accept: "text/html" }
+    const page = await service.post(alice, [], wrong)
+    expect(page.status).toBe(422)
+    expect(page.text).toContain("“To” number 2 ")
+    expect(page.text).toMatch(/<textarea [^>]*name="to"[^>]*>\s*by-name\s+By Name<\/textarea>/)
+  })
+
   it("publishes inlined content for the sender, under the message password", async () => {
     const password = "a-password-of-the-message"
     const body = `<notification from="true"><to>${mailbox()}</to><item><description>d` +

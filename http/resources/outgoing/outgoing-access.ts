@@ -4,6 +4,7 @@ import { linksUnder, notificationKind } from "../../../actors/index.ts"
 import { type NotificationMessage, type NotificationView,
   statusOf } from "../../../actors/notification/index.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
+import { isSlug } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { shortUri } from "../../formats/html/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
@@ -157,6 +158,10 @@ export const summarizeAs = (
 /** A short name of a recipient: its mailbox, if that is at this service. */
 export const recipientName = ({ settings }: Service, to: string): string =>
   linksUnder(settings.baseUrl).mailboxOf(to)?.name ?? shortUri(to)
+
+/** The recipient that a person has typed: the URI of a mailbox of this service may be its name. */
+export const typedRecipient = (service: Service, text: string): string =>
+  isSlug(text) ? absoluteUri(service, `/mailboxes/${text}`) : text
 
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(

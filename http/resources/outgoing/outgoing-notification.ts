@@ -19,7 +19,8 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef, outgoingRefOf, retryMessage } from "./outgoing-access.ts"
+  type OutgoingNotificationRef, outgoingRefOf, retryMessage,
+  typedRecipient } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -118,12 +119,12 @@ export const getOutgoing = defineHandler(function*(service, call) {
 
 /* Retrying: the failed recipients, or a replay to some. */
 
-/** The recipients that a document or form names. */
-const namedIn = (input: RequestInput): ReadonlyArray<string> =>
+/** The recipients that a document or form names; a form may have names of mailboxes. */
+const namedIn = (service: Service, input: RequestInput): ReadonlyArray<string> =>
   (input._tag === "Form"
     ? input.fields.all("to").flatMap((field) => field.split(/[\r\n]+/))
-    : childrenOf(input.root, "to").map(textOf))
-    .map((text) => text.trim())
+      .map((line) => typedRecipient(service, line.trim()))
+    : childrenOf(input.root, "to").map((one) => textOf(one).trim()))
     .filter((text) => text !== "")
 
 /** A URI as recipients are compared: two spellings of one are one recipient. */
@@ -139,10 +140,11 @@ const normalUri = (text: string): string => {
  * for another URI.
  */
 const namedRecipients = Effect.fnUntraced(function*(
+  service: Service,
   input: RequestInput,
   { recipients }: NotificationView
 ): Effect.fn.Return<ReadonlyArray<number> | undefined, HandlerFailure> {
-  const named = namedIn(input)
+  const named = namedIn(service, input)
   if (named.length === 0) {
     // An empty list must not be taken for all that have failed.
     const isNaming = input._tag === "Form" ? input.fields.has("to") : input.bytes.length > 0
@@ -182,7 +184,7 @@ const tooManyReplays = Effect.fnUntraced(function*(
 export const postRetry = defineHandler(function*(service, call) {
   const { outgoing, view: before } = yield* outgoingNotificationOf(service, call)
   const input = yield* readInput(call, "retry", { form: true, mayBeEmpty: true })
-  const named = yield* namedRecipients(input, before)
+  const named = yield* namedRecipients(service, input, before)
   if (named !== undefined) yield* requireFormat(service, replaysFormat)
   const message = retryMessage(call, outgoing, named)
   const retry = ask<NotificationReply>(service, outgoing.to, message).pipe(

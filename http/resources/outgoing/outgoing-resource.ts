@@ -27,8 +27,13 @@ const recipient = object({
   problem: attribute(text)
 }, ["status", "href", "attempts"])
 
+const toField = {
+  ...text,
+  description: "Recipients, a line each: URIs, or names of mailboxes here. The field may repeat."
+}
+
 const sentForm = formSchema({
-  to: { ...text, description: "Recipients, a line each; the field may repeat." },
+  to: toField,
   from: text,
   description: text,
   url: uri,
@@ -335,7 +340,7 @@ export const outgoingResource: ResourceDefinition = {
       body: documentRequestBody("Retry", {
         isOptional: true,
         form: formSchema({
-          to: { ...text, description: "Recipients, a line each; the field may repeat." }
+          to: toField
         })
       }),
       problems: ["conflict"],

@@ -146,7 +146,7 @@ export const replayForm = (path: string): HtmlForm => ({
     type: "textarea",
     required: true,
     rows: 2,
-    hint: "Addresses from the list above, one a line."
+    hint: "Names or addresses from the list above, one a line."
   }],
   submit: "Send again"
 })
@@ -217,7 +217,7 @@ export const composeForm = (action: string, to = ""): HtmlForm => ({
       value: to,
       rows: 3,
       chips: true,
-      hint: "Addresses of mailboxes, one a line."
+      hint: "Names of mailboxes of this service, or addresses, one a line."
     },
     ...notificationControls("the recipients"),
     { name: "from", label: "Name this outgoing mailbox as the sender", type: "checkbox" }

@@ -4,6 +4,7 @@ import { aboutCharsMax, beginningOf, parseUrl, sealPasswordFor } from "../../../
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
+import { bodyKind } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   success } from "../../formats/xml/index.ts"
 import { originRecipientsMax, uriCharsMax } from "../../limits.ts"
@@ -15,24 +16,32 @@ import { traceparentOf } from "../../trace-context.ts"
 import { publishInline } from "../content/index.ts"
 import { serviceBlock } from "../mailboxes/index.ts"
 import { describeAs, describeOutgoing, type OutgoingNotificationRef, type OutgoingRef,
-  outgoingRefNamed, senderRefOf } from "./outgoing-access.ts"
+  outgoingRefNamed, senderRefOf, typedRecipient } from "./outgoing-access.ts"
 import { deleteRequestKey, enterOutgoing, removeOutgoing } from "./outgoing-entries.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
 import { admitWhilePaused } from "./pauses.ts"
 
 /**
  * The recipients without duplicates, or the fault of one. The fault names the recipient by its
- * number: its URI may hold a password.
+ * number: its URI may hold a password. People write names in a form, which documents do not have.
  */
-const recipientsOf = ({ to }: NotificationDocument): Result<ReadonlyArray<string>, string> => {
-  if (to.length === 0) return failure("to is required: the URI of at least one mailbox")
+const recipientsOf = (
+  service: Service,
+  { to: written }: NotificationDocument,
+  isForm: boolean
+): Result<ReadonlyArray<string>, string> => {
+  const to = isForm ? written.map((text) => typedRecipient(service, text)) : written
+  if (to.length === 0) {
+    return failure(`to is required: the ${isForm ? "name or " : ""}URI of at least one mailbox`)
+  }
   const unique = new Map<string, string>()
   for (const [at, text] of to.entries()) {
     const which = `to number ${at + 1}`
     const isHttp = text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text)
     const parsed = isHttp ? parseUrl(text) : undefined
     if (parsed === undefined) {
-      return failure(`${which} must be an absolute http or https URI`)
+      const name = isForm ? "the name of a mailbox of this service, or " : ""
+      return failure(`${which} must be ${name}an absolute http or https URI`)
     }
     if (parsed.username !== "" || parsed.password !== "") {
       return failure(`${which} must hold neither a user name nor a password`)
@@ -174,13 +183,10 @@ const queueNotification = Effect.fnUntraced(function*(
 export const postOutgoing = defineHandler(function*(service, call) {
   const mailbox = yield* senderRefOf(service, call)
   const bytes = yield* readBody(call)
-  const document = readNotification(
-    service.documentParser,
-    bytes,
-    call.request.headers.get("content-type") ?? ""
-  )
+  const type = call.request.headers.get("content-type") ?? ""
+  const document = readNotification(service.documentParser, bytes, type)
   if (!document.ok) return yield* document.fault
-  const to = recipientsOf(document.value)
+  const to = recipientsOf(service, document.value, bodyKind(type) === "form")
   const fault = to.ok ? fanOutFault(service, to.value) : to.fault
   if (!to.ok || fault !== undefined) {
     return yield* httpError("unprocessable", fault, [], { rule: "to" })

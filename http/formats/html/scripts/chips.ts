@@ -1,5 +1,5 @@
-/** The script of fields with several addresses. Without it such a field has one a line. */
-import { uriCharsMax } from "../../../limits.ts"
+/** The script of fields with several addresses, or names of mailboxes. Without it such a field has one a line. */
+import { slugCharsMax, uriCharsMax } from "../../../limits.ts"
 
 export const chipsScriptPath = "/chips.js"
 
@@ -27,7 +27,8 @@ if (field !== null) {
   const state = make("small", {})
   state.setAttribute("role", "status")
   const faultOf = (text) => {
-    if (!/^https?:[/][/][^/?#]/i.test(text)) return "no http or https address"
+    if (/^[a-z0-9][a-z0-9-]*$/.test(text) && text.length <= ${slugCharsMax}) return
+    if (!/^https?:[/][/][^/?#]/i.test(text)) return "no name and no http or https address"
     if (text.length > ${uriCharsMax}) return "too long"
     try {
       const { password, username } = new URL(text)
