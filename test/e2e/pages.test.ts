@@ -89,9 +89,15 @@ it("the page checks detect faults", async () => {
   await tab.page.setContent(
     "<p id=a style=\"color:#ccc;background:#fff\">pale</p><input>"
       + "<p id=a style=\"width:2000px\">wide</p>"
+      + "<main><details><summary>more</summary><img src=\"data:,\"></details></main>"
   )
   const faults = (await faultsOf(tab)).join("\n")
-  const expected = ["1280 light label", "1280 dark color-contrast", "360 light color-contrast"]
+  const expected = [
+    "1280 light label",
+    "1280 light image-alt",
+    "1280 dark color-contrast",
+    "360 light color-contrast"
+  ]
   for (const fault of [...expected, "360 wider", "more than one a"]) {
     expect(faults).toContain(fault)
   }

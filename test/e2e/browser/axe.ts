@@ -1,4 +1,4 @@
-/** Checks pages by axe-core, at two widths and in both color schemes. */
+/** Checks pages by axe-core, with all that is folded in their content opened. */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Tab } from "./browser.ts"
@@ -45,7 +45,10 @@ const variants = [
   { viewport: narrow, colorScheme: "light", rules: only([...colorRules, ...layoutRules]) }
 ] as const
 
-type Viewport = typeof wide
+interface Viewport {
+  readonly width: number
+  readonly height: number
+}
 
 /** A way to look at a page. */
 interface Look {
@@ -72,20 +75,56 @@ const faultsSeen = async (
   ]
 }
 
+/** Opens what is folded in the content: axe passes over what is not displayed. */
+const unfold = `for (const one of document.querySelectorAll("main details:not([open])")) {
+  one.open = true
+  one.dataset.unfolded = ""
+}`
+
+const foldAgain = `for (const one of document.querySelectorAll("[data-unfolded]")) {
+  one.open = false
+  delete one.dataset.unfolded
+}`
+
+/** What a check finds while all of the content is unfolded. */
+const whileUnfolded = async (
+  { page }: Tab,
+  find: () => Promise<ReadonlyArray<string>>
+): Promise<ReadonlyArray<string>> => {
+  await page.evaluate(unfold)
+  const faults = await find()
+  await page.evaluate(foldAgain)
+  return faults
+}
+
 const loadAxe = ({ page }: Tab): Promise<unknown> => page.evaluate(`${source};undefined`)
 
 /** The faults of the open page, in each of these variants. */
 export const faultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
-  const faults: Array<string> = []
   await loadAxe(tab)
-  const repeated = await tab.page.evaluate(repeatedIds)
-  if (String(repeated) !== "") faults.push(`has more than one ${String(repeated)}`)
-  for (const { rules, ...look } of variants) faults.push(...await faultsSeen(tab, look, rules))
-  return faults
+  return whileUnfolded(tab, async () => {
+    const faults: Array<string> = []
+    const repeated = await tab.page.evaluate(repeatedIds)
+    if (String(repeated) !== "") faults.push(`has more than one ${String(repeated)}`)
+    for (const { rules, ...look } of variants) faults.push(...await faultsSeen(tab, look, rules))
+    return faults
+  })
 }
 
 /** The faults of the open page, seen so, by all rules. */
 export const allFaultsOf = async (tab: Tab, look: Look): Promise<ReadonlyArray<string>> => {
   await loadAxe(tab)
-  return faultsSeen(tab, look, { runOnly: tags })
+  return whileUnfolded(tab, () => faultsSeen(tab, look, { runOnly: tags }))
+}
+
+const schemes = ["light", "dark"] as const
+
+/** {@link allFaultsOf} in both color schemes, as wide as the page is now. */
+export const schemeFaultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
+  const viewport = tab.page.viewportSize() ?? wide
+  const faults: Array<string> = []
+  for (const colorScheme of schemes) {
+    faults.push(...await allFaultsOf(tab, { viewport, colorScheme }))
+  }
+  return faults
 }
