@@ -1,4 +1,7 @@
-/** The script of fields with several addresses, or names of mailboxes. Without it such a field has one a line. */
+/**
+ * The script of fields with several addresses, or names of mailboxes. Without it such a field has
+ * one a line.
+ */
 import { slugCharsMax, uriCharsMax } from "../../../limits.ts"
 
 export const chipsScriptPath = "/chips.js"
