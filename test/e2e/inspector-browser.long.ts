@@ -1,6 +1,7 @@
 /**
  * The inspector in a browser: the log, the timer and the queue of actors; by keyboard, actors of
- * several kinds in quarantine, and released.
+ * several kinds in quarantine, and released. Its pages are accessible in both color schemes: those
+ * of a quarantine need an actor that breaks, which no service of another process has.
  */
 import { Effect } from "effect"
 import type { Browser, Page } from "playwright-core"
@@ -13,7 +14,8 @@ import { adminToken, type Harness, startService } from "../http/harness.ts"
 import { outgoing, recipients, startReceiver } from "../http/outgoing-harness.ts"
 import { quarantineActor } from "../http/quarantined-actor.ts"
 import { eventually } from "../http/receiver.ts"
-import { launchBrowser, openTab, signIn } from "./browser/browser.ts"
+import { schemeFaultsOf } from "./browser/axe.ts"
+import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
 import { Keyboard } from "./browser/keyboard.ts"
 
 const basic = `admin:${adminToken}`
@@ -93,6 +95,19 @@ afterAll(async () => {
   await service?.close()
 })
 
+/** Opens each of these pages; none has a fault. */
+const expectAccessible = async (
+  tab: Tab,
+  name: string,
+  paths: ReadonlyArray<string>
+): Promise<void> => {
+  for (const [at, path] of paths.entries()) {
+    const answer = await tab.page.goto(service.base + path)
+    expect([path, answer?.status(), await schemeFaultsOf(tab)]).toEqual([path, 200, []])
+    await tab.inspect(`inspector-${name}-${at}`)
+  }
+}
+
 /** The value of a fact on the page. */
 const fact = (page: Page, name: string) =>
   page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]")
@@ -127,10 +142,13 @@ it.each(samples)(
     expect(await fact(page, "Last fault").innerText()).toMatch(/^\w*Error at /)
     expect(await fact(page, "In quarantine until").innerText()).toMatch(/\d/)
     await tab.inspect(`inspector-${kind}`)
+    const inspected = `/cluster/actors/${kind}/${id}`
+    const lists = ["/cluster", `/cluster/actors/${kind}`, `/cluster/quarantine/${kind}/${id}`]
+    await expectAccessible(tab, `${kind}-broken`, [...lists, inspected])
     await (await keyboard.to("Lift the quarantine")).enter()
     expect(await tab.heading()).toBe("Cluster")
     expect(await read()).toBe(200)
-    await page.goto(`${service.base}/cluster/actors/${kind}/${id}`)
+    await expectAccessible(tab, `${kind}-released`, ["/cluster", inspected])
     expect(await page.getByRole("button", { name: "Lift the quarantine" }).count()).toBe(0)
     expect(await fact(page, "In memory").innerText()).toBe("yes")
     await tab.close()

@@ -220,7 +220,7 @@ const kindTable = (nodes: ReadonlyArray<AnsweringNode>): Html => {
 /** A quarantined actor, and the form that lifts its quarantine. */
 const entry = (one: QuarantineFigures & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
-  return html`<li><p><b><a href="${actorPath({ kind, id })}">${kind}/${id}</a></b> · ${reason}</p>
+  return html`<li><p><a href="${actorPath({ kind, id })}">${kind}/${id}</a> · ${reason}</p>
 <p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
 <form action="${
     quarantinePath(one)
