@@ -10,7 +10,8 @@ import { takeTour } from "./browser/tour.ts"
 import { asAdmin, basic, childOf, expectStatus, parseXml, postXml } from "./client.ts"
 import { outgoingFlow, registrationFlow } from "./flows/delivery-flows.ts"
 import { docsFlow, errorFlow, themeFlow } from "./flows/documentation-flows.ts"
-import { cabinetFlow, contentFlow, mailboxFlow } from "./flows/mailbox-flows.ts"
+import { cabinetFlow, contentFlow, mailboxFlow, notifyFlow,
+  webhookFlow } from "./flows/mailbox-flows.ts"
 import { accountFlow, administrationFlow, clusterFlow,
   signInFlow } from "./flows/operation-flows.ts"
 import { bridgeFlow, queryFlow, tableFlow } from "./flows/row-flows.ts"
@@ -52,6 +53,8 @@ const flows: Readonly<Record<string, Flow>> = {
   "sign-in": { take: signInFlow, isSignedOut: true },
   tour: { take: tourFlow },
   mailbox: { take: mailboxFlow },
+  webhooks: { take: webhookFlow },
+  notify: { take: notifyFlow },
   cabinet: { take: cabinetFlow },
   content: { take: contentFlow },
   outgoing: { take: outgoingFlow },

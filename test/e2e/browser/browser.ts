@@ -94,6 +94,7 @@ export class Tab {
   private readonly context: BrowserContext
   private readonly faults: Array<string> = []
   private readonly expected = new Set<number>()
+  private readonly tolerated = new Set<string>()
 
   constructor(context: BrowserContext, page: Page) {
     this.context = context
@@ -103,6 +104,7 @@ export class Tab {
       if (message.type() !== "error" && message.type() !== "warning") return
       const status = /the server responded with a status of (\d{3})/.exec(message.text())?.[1]
       if (this.expected.has(Number(status))) return
+      if ([...this.tolerated].some((one) => message.text().includes(one))) return
       this.faults.push(`${message.text()} at ${message.location().url}`)
     })
   }
@@ -110,6 +112,12 @@ export class Tab {
   /** The test expects a response with this status, so it is no fault of the page. */
   expects(status: number): this {
     this.expected.add(status)
+    return this
+  }
+
+  /** The browser reports this by itself, with this text. */
+  tolerates(text: string): this {
+    this.tolerated.add(text)
     return this
   }
 

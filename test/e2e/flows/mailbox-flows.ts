@@ -154,6 +154,64 @@ export const mailboxFlow = async (walk: Walk): Promise<void> => {
   await changeSettings(walk, name)
 }
 
+/** What the settings on the page say of webhooks. */
+const webhooksOf = ({ tab: { page } }: Walk): Promise<string> =>
+  page.locator("dt", { hasText: "Webhooks" }).locator("xpath=following-sibling::dd[1]").innerText()
+
+/** The webhooks of a mailbox: one fault, then a sender with a secret, then none any more. */
+export const webhookFlow = async (walk: Walk): Promise<void> => {
+  walk.tab.expects(422)
+  const mailbox = await walk.mailbox("hooked")
+  await walk.begin(new URL(mailbox).pathname)
+  await walk.press("Webhooks")
+  await walk.step("unfolded")
+  await walk.choose("Sender", "GitHub")
+  await walk.fill("Tags", "builds")
+  await walk.fill("New secret for signatures", "short")
+  await walk.enter("Save")
+  await walk.step("refused")
+  // No page repeats a secret: the user types it again, in the field with the fault.
+  await walk.tab.page.locator("[name=secret][aria-invalid=true]:focus").waitFor()
+  await walk.shows("“New secret for signatures” must have")
+  await (await walk.keys.types("a-secret-of-the-sender")).enter()
+  await walk.keys.skip()
+  expect(await webhooksOf(walk)).toBe("github, signed")
+  await walk.step("saved")
+  await walk.press("Webhooks")
+  await walk.choose("Sender", "another service: the templates below")
+  await walk.fill("Tags", "")
+  await walk.press("Remove the secret: webhooks need no signature", "Space")
+  await walk.enter("Save")
+  await walk.keys.skip()
+  expect(await webhooksOf(walk)).toBe("none")
+  await walk.press("Webhooks")
+  await walk.step("removed")
+  expect(await walk.tab.page.getByText("Remove the secret").count()).toBe(0)
+}
+
+/** "Notify me" in a browser that shows no notifications, and in one without a push service. */
+export const notifyFlow = async (walk: Walk): Promise<void> => {
+  const mailbox = await walk.mailbox("notified")
+  const { page } = walk.tab
+  const button = page.getByRole("button", { name: "Notify me" })
+  await walk.begin(new URL(mailbox).pathname)
+  if (!walk.isScripted) {
+    expect(await button.count()).toBe(0)
+    return walk.step("without-a-script")
+  }
+  await button.waitFor()
+  await walk.press("Notify me")
+  await walk.shows("This browser does not show notifications of this site.")
+  await walk.step("forbidden")
+  // Chromium has no push service in a context of its own, which is incognito, and says so.
+  walk.tab.tolerates("does not support the Push API in incognito mode")
+  await page.context().grantPermissions(["notifications"])
+  await walk.keys.press("Space")
+  await walk.shows("This browser is not registered: ")
+  await walk.step("without-a-push-service")
+  expect(await button.count()).toBe(1)
+}
+
 export const cabinetFlow = async (walk: Walk): Promise<void> => {
   const first = await walk.mailbox("first", "about keys")
   const second = await walk.mailbox("second", "about locks")
