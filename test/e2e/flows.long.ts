@@ -1,6 +1,6 @@
 /**
  * Every flow of the pages by keyboard alone, at three widths, light and dark, with a script and
- * without. Screenshots of each step are kept in `test-results/flows`.
+ * without. axe finds nothing on their steps. Screenshots of each are kept in `test-results/flows`.
  */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -121,7 +121,7 @@ const signedInState = async (look: Look, actor: Actor): Promise<State> => {
   return state
 }
 
-/** Takes a flow; returns its fault, if any. */
+/** Takes a flow; returns its faults. */
 const faultOf = async (
   name: string,
   { isSignedOut = false, take }: Flow,
@@ -134,12 +134,15 @@ const faultOf = async (
   try {
     await take(walk)
     await walk.tab.close()
-    return []
+    return walk.faults
   } catch (error) {
     await walk.tab.save(`flows/${lookName(look)}/${name}-failed`)
     const url = walk.tab.page.url()
     await walk.tab.page.context().close()
-    return [`${name} at ${url}: ${error instanceof Error ? error.stack : String(error)}`]
+    return [
+      ...walk.faults,
+      `${name} at ${url}: ${error instanceof Error ? error.stack : String(error)}`
+    ]
   }
 }
 

@@ -1,5 +1,6 @@
 /** A way through the pages by keyboard alone, with a screenshot of each step. */
 import { expect } from "vitest"
+import { allFaultsOf } from "../browser/axe.ts"
 import type { Tab } from "../browser/browser.ts"
 import { Keyboard } from "../browser/keyboard.ts"
 import { expectStatus, postXml, send } from "../client.ts"
@@ -16,6 +17,17 @@ export interface Look {
 
 export const lookName = ({ isScripted, theme, width }: Look): string =>
   `${width}-${theme}-${isScripted ? "script" : "plain"}`
+
+/**
+ * The looks in which axe checks each step. Most steps show what no sample page does: the answer to
+ * a form, a secret that is shown once, a refused form, a message of a script. axe takes up to a
+ * second a step, so these are four of the twelve looks: both themes, narrow and wide. axe waits for
+ * timers, which a browser without scripts does not run; it gets the same documents.
+ */
+const isChecked = ({ isScripted, width }: Look): boolean => isScripted && width !== 768
+
+/** Its pages are the largest ones, and all of their kinds are sample pages. */
+const uncheckedFlow = "docs"
 
 /** The account that a look acts as. */
 export interface Actor {
@@ -37,6 +49,8 @@ export class Walk {
   readonly base: string
   readonly look: Look
   readonly actor: Actor
+  /** What axe has found, with the names of the steps. */
+  readonly faults: Array<string> = []
   private readonly flow: string
   private count = 0
 
@@ -64,7 +78,7 @@ export class Walk {
     await this.keys.skip()
   }
 
-  /** Checks the page and saves its picture. */
+  /** Checks the page and saves its picture; in some looks {@link faults} has what axe finds. */
   async step(name: string, heading?: string): Promise<void> {
     if (heading !== undefined) expect(await this.tab.heading()).toBe(heading)
     this.count += 1
@@ -72,6 +86,17 @@ export class Walk {
     const path = `flows/${lookName(this.look)}/${this.flow}-${at}-${name}`
     // Pages of the documentation are long; `page-measures.long.ts` has pictures of the whole.
     await this.tab.inspect(path, this.flow !== "docs")
+    if (isChecked(this.look) && this.flow !== uncheckedFlow) {
+      await this.check(`${this.flow}-${at}-${name}`)
+    }
+  }
+
+  private async check(step: string): Promise<void> {
+    const { look: { theme }, tab } = this
+    const viewport = tab.page.viewportSize()
+    if (viewport === null) throw new Error("the tab has no size of its own")
+    const found = await allFaultsOf(tab, { viewport, colorScheme: theme })
+    this.faults.push(...found.map((fault) => `${step}: ${fault}`))
   }
 
   /** Goes to a control and presses Enter, which opens the next page; continues in its content. */
