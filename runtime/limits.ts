@@ -54,6 +54,8 @@ export const defaultLimits = {
   /** How long a quarantine lasts unless lifted, and how long callers should wait. */
   quarantineMs: 600_000,
   quarantineRetryMs: 60_000,
+  /** Actors of which a node remembers the last fault until it restarts; the oldest leave. */
+  lastFaultsMax: 1_000,
   /** How long the callers of an overloaded actor should wait. */
   overloadRetryMs: 1_000,
   /** Timers fire at multiples of this time. */
@@ -668,3 +670,6 @@ export const blobOrphansMax = 10_000
  * JSON, so they fit the largest message that NATS servers take by default, 1 MiB.
  */
 export const inspectedStateCharsMax = 128 * 1024
+
+/** Kinds of waiting messages that an inspection has: those with the most messages. */
+export const inspectedKindsMax = 20

@@ -21,7 +21,7 @@ import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import type { Traces } from "../tracing.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { inspected, type InspectedActor } from "./inspection.ts"
+import { inspected, type InspectedActor, type WaitingMessages, waitingOf } from "./inspection.ts"
 import { CommitPipeline, hasWrites, type InboxMessage, isAsked, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
@@ -78,6 +78,7 @@ export class Inbox extends Queue<InboxMessage> {
       done,
       due,
       trace,
+      acceptedMs: this.context.nowMs(),
       attempts: 0,
       writes: false,
       reply: undefined
@@ -444,6 +445,11 @@ export class Activation implements CommitSource {
   /** Messages without a reply. */
   get queued(): number {
     return this.inbox.unreplied
+  }
+
+  /** The messages without a reply by kind: those that wait for a commit, and those not decided. */
+  waiting(): WaitingMessages {
+    return waitingOf([...this.commits.messages(), ...this.inbox.toArray()])
   }
 
   /** See {@link ActorState.bytes}. */

@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import { type Address, decodeStoredState, keyOf } from "../actor/index.ts"
 import { storeInterrupted } from "../clock.ts"
-import { inspectedStateCharsMax } from "../limits.ts"
+import { inspectedKindsMax, inspectedStateCharsMax } from "../limits.ts"
 import type { StoredActor } from "../ports/index.ts"
-import type { ReplyCallback } from "./pending-commit.ts"
+import type { InboxMessage, ReplyCallback } from "./pending-commit.ts"
 import { callStore, type RecoverySource } from "./recovery.ts"
 import type { Supervisor, TroubleView } from "./supervisor.ts"
 
@@ -25,8 +25,16 @@ export interface InspectedActor {
   readonly timerMs?: number
 }
 
+/** The messages of an actor without a reply so far; no content of a message. */
+export interface WaitingMessages {
+  /** How many there are of a kind of message, the most first; `inspectedKindsMax` kinds at most. */
+  readonly waiting?: ReadonlyArray<{ readonly message: string; readonly count: number }>
+  /** When the oldest was accepted, ms since the epoch; left out without one. */
+  readonly oldestMs?: number
+}
+
 /** Times are ms since the epoch. */
-export interface Inspection extends InspectedActor, TroubleView {
+export interface Inspection extends InspectedActor, TroubleView, WaitingMessages {
   /** Whether the actor is in memory; its state may then be ahead of the durable one. */
   readonly isLoaded: boolean
   /** Its messages without a reply so far. */
@@ -36,8 +44,24 @@ export interface Inspection extends InspectedActor, TroubleView {
 /** An actor that is in memory. */
 interface Inspectable {
   readonly queued: number
+  readonly waiting: () => WaitingMessages
   /** Undefined while it is loaded, and after its end. */
   readonly inspect: () => InspectedActor | undefined
+}
+
+/** See {@link WaitingMessages}. */
+export const waitingOf = (messages: ReadonlyArray<InboxMessage>): WaitingMessages => {
+  if (messages.length === 0) return {}
+  const counts = new Map<string, number>()
+  let oldestMs = Infinity
+  for (const { acceptedMs, message: { _tag } } of messages) {
+    counts.set(_tag, (counts.get(_tag) ?? 0) + 1)
+    oldestMs = Math.min(oldestMs, acceptedMs)
+  }
+  const waiting = [...counts].toSorted(([, one], [, other]) => other - one)
+    .slice(0, inspectedKindsMax)
+    .map(([message, count]) => ({ message, count }))
+  return { waiting, oldestMs }
 }
 
 const withTimer = (timerMs: number | undefined) => timerMs === undefined ? {} : { timerMs }
@@ -77,12 +101,12 @@ export const inspect = (
   done: ReplyCallback
 ): void => {
   const trouble = supervisor.troubleOf(keyOf(address))
-  const queued = actor?.queued ?? 0
+  const inbox = { queued: actor?.queued ?? 0, ...actor?.waiting() }
   const live = actor?.inspect()
-  if (live !== undefined) return done(undefined, { ...live, ...trouble, queued, isLoaded: true })
+  if (live !== undefined) return done(undefined, { ...live, ...trouble, ...inbox, isLoaded: true })
   const loading = callStore(context, () => context.storage.load(address))
   const report = ({ head, state, timer }: StoredActor) =>
-    done(undefined, { ...inspected(state, head, timer), ...trouble, queued, isLoaded: false })
+    done(undefined, { ...inspected(state, head, timer), ...trouble, ...inbox, isLoaded: false })
   context.fork(
     Effect.match(loading, { onFailure: (failure) => done(failure, undefined), onSuccess: report })
   ).addObserver((exit) => {

@@ -44,6 +44,8 @@ export interface InboxMessage {
   readonly due: FiredTimer | undefined
   /** The `traceparent` of whoever sent it. */
   readonly trace: string | undefined
+  /** When the inbox accepted it, ms since the epoch. */
+  readonly acceptedMs: number
   /** How often it was decided and its commit lost, or could not be decided. */
   attempts: number
   /** Whether its last decision asked for something to be written. */
@@ -200,6 +202,11 @@ export class CommitPipeline {
   constructor(actor: CommitSource, committer: Committer) {
     this.actor = actor
     this.committer = committer
+  }
+
+  /** The messages whose replies wait for a commit. */
+  messages(): ReadonlyArray<InboxMessage> {
+    return [...this.inFlight?.messages ?? none, ...this.pending?.messages ?? none]
   }
 
   get isEmpty(): boolean {

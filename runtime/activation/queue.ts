@@ -23,10 +23,15 @@ export class Queue<Item> {
     return item
   }
 
+  /** A copy of the items, in their order. */
+  toArray(): Array<Item> {
+    // From the first index on, no entry is undefined.
+    return this.items.slice(this.first) as Array<Item>
+  }
+
   /** Empties the queue. */
   takeAll(): Array<Item> {
-    // From the first index on, no entry is undefined.
-    const all = this.items.slice(this.first) as Array<Item>
+    const all = this.toArray()
     this.reset([])
     return all
   }

@@ -22,9 +22,19 @@ export interface Quarantine {
 export interface TroubleView {
   /** How often it was restarted within `limits.restartWindowMs`. */
   readonly restarts: number
-  /** The reason of the last restart; left out once that and a quarantine are over. */
-  readonly fault?: string
+  /**
+   * What broke last, and when: also after the window and a quarantine. Left out if the node, since
+   * its start, has seen no fault of the actor, or `limits.lastFaultsMax` later ones of others.
+   */
+  readonly fault?: Fault
   readonly quarantine?: Pick<Quarantine, "sinceMs" | "untilMs">
+}
+
+/** A defect that has restarted an actor: what broke and where, without content of a message. */
+export interface Fault {
+  readonly reason: string
+  /** Time of day, for people. */
+  readonly atMs: number
 }
 
 interface Trouble {
@@ -56,6 +66,8 @@ export const reasonOf = (cause: unknown): string => {
 
 export class Supervisor {
   private readonly troubles = new Map<string, Trouble>()
+  /** By the actors' keys, the latest last. */
+  private readonly faults = new Map<string, Fault>()
   private readonly limits: Limits
   private readonly clocks: Clocks
 
@@ -72,6 +84,7 @@ export class Supervisor {
     const nowMs = this.clocks.monotonicMs()
     const key = keyOf(address)
     const reason = reasonOf(cause)
+    this.remember(key, { reason, atMs: this.clocks.nowMs() })
     const trouble = this.troubles.get(key) ??
       { restartsMs: [], quarantinedUntilMs: 0, quarantinedAtMs: 0, reason }
     trouble.reason = reason
@@ -111,17 +124,27 @@ export class Supervisor {
   /** The trouble of an actor, for people. */
   troubleOf(key: string): TroubleView {
     const trouble = this.troubles.get(key)
-    if (trouble === undefined) return { restarts: 0 }
+    const fault = this.faults.get(key)
+    const seen = fault === undefined ? {} : { fault }
+    if (trouble === undefined) return { restarts: 0, ...seen }
     const fromMs = this.clocks.monotonicMs() - this.limits.restartWindowMs
     const restarts = trouble.restartsMs.filter((atMs) => atMs > fromMs).length
-    const view = { restarts, fault: trouble.reason }
+    const view = { restarts, ...seen }
     const quarantine = this.quarantined().find(({ address }) => keyOf(address) === key)
     if (quarantine === undefined) return view
     const { sinceMs, untilMs } = quarantine
     return { ...view, quarantine: { sinceMs, untilMs } }
   }
 
-  /** Forgets troubles that are over. */
+  private remember(key: string, fault: Fault): void {
+    this.faults.delete(key)
+    this.faults.set(key, fault)
+    if (this.faults.size <= this.limits.lastFaultsMax) return
+    const [oldest = key] = this.faults.keys()
+    this.faults.delete(oldest)
+  }
+
+  /** Forgets troubles that are over; the last fault of each actor stays. */
   sweep(): void {
     const nowMs = this.clocks.monotonicMs()
     const { restartWindowMs } = this.limits

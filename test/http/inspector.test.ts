@@ -93,6 +93,22 @@ describe("the inspector", () => {
     expect(cluster.text).toContain("href=\"/cluster/actors/mailbox\"")
   })
 
+  it("opens an actor by its id, which a form of the list asks for", async () => {
+    const list = "/cluster/actors/mailbox"
+    const page = await send("GET", list, { basic, accept: "text/html" })
+    expect(page.text).toContain(`action="${list}" method="get"`)
+    expect(page.text).toContain("name=\"id\"")
+    const found = await send("GET", `${list}?id=+box+`, { basic, accept: "text/html" })
+    expect([found.status, found.header("location")]).toEqual([303, service.base + path])
+    for (const id of ["a.b", "", "%2Fx", "y".repeat(201)]) {
+      const refused = await send("GET", `${list}?id=${id}`, { basic })
+      expect([id, refused.status]).toEqual([id, 400])
+      expect(refused.child("detail")).toContain("id is no id of an actor")
+    }
+    expect((await send("GET", "/cluster/actors/nothing?id=box", { basic })).status).toBe(404)
+    expect((await send("GET", `${list}?id=box`)).status).toBe(401)
+  })
+
   it("shows state, log, node and shard, without secrets and without text of others", async () => {
     const { text, xml } = await send("GET", path, { basic })
     const of = address("mailbox", "box")
@@ -192,6 +208,34 @@ describe("the inspector", () => {
     }
   })
 
+  it("shows which kinds of messages wait, and since when", () => {
+    const { body, tree } = actorView(service.service, {
+      address: address("mailbox", "busy"),
+      node: "a",
+      inspection: {
+        head: 0,
+        isLoaded: true,
+        queued: 3,
+        restarts: 0,
+        oldestMs: Date.parse("2026-03-01T12:00:00Z"),
+        waiting: [{ message: "Deposit", count: 2 }, { message: "Describe", count: 1 }]
+      },
+      log: []
+    })
+    const page = typeof body === "function" ? body().text : ""
+    expect(page).toContain("3 (2 Deposit, 1 Describe), the oldest since <time")
+    const document = typeof tree === "function" ? tree() : tree
+    if (document === undefined) throw new Error("the view has no document")
+    expect(document.attributes).toMatchObject({
+      queued: "3",
+      "queued-since": "2026-03-01T12:00:00.000Z"
+    })
+    expect(childrenOf(childOf(document, "waiting") ?? document, "message")).toMatchObject([
+      { attributes: { name: "Deposit", count: "2" } },
+      { attributes: { name: "Describe", count: "1" } }
+    ])
+  })
+
   it("is recorded in the audit log", async () => {
     await send("GET", path, { basic })
     const { text } = await send("GET", "/audit?action=actor.inspect", { basic })
@@ -206,11 +250,16 @@ describe("the inspector", () => {
     const { xml } = await send("GET", target, { basic })
     expect(xml.attributes).toMatchObject({ loaded: "false" })
     expect(xml.attributes["fault"]).toMatch(/^TypeError at /)
+    expect(Date.parse(xml.attributes["fault-at"] ?? "")).toBeLessThanOrEqual(Date.now())
     expect(Date.parse(xml.attributes["quarantined-until"] ?? "")).toBeGreaterThan(Date.now())
     const page = await send("GET", target, { basic, accept: "text/html" })
     expect(page.text).toContain(`action="/cluster/quarantine/${of.kind}/${of.id}"`)
     await send("DELETE", `/cluster/quarantine/${of.kind}/${of.id}`, { basic })
     const after = await send("GET", target, { basic })
     expect(after.xml.attributes).not.toHaveProperty("quarantined-until")
+    // The fault is known for longer.
+    expect(after.xml.attributes).toMatchObject({ fault: xml.attributes["fault"] })
+    const later = await send("GET", target, { basic, accept: "text/html" })
+    expect(later.text).toContain("The node forgets it when it restarts.")
   })
 })

@@ -78,10 +78,31 @@ describe("an actor", () => {
     const waits = rig.ask(at("a"), add)
     await turns()
     const found = await inspect(rig)
-    expect(found.queued).toBe(1)
+    expect(found).toMatchObject({ queued: 1, waiting: [{ message: "Add", count: 1 }] })
     expect(stateOf(found)).toMatchObject({ count: 2 })
     storage.gate.open()
     expect(await waits).toEqual({ count: 2, head: 0 })
+    expect(await inspect(rig)).not.toHaveProperty("waiting")
+  })
+
+  it("shows the kinds of the messages that wait, and since when the oldest does", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), add)
+    storage.gate.close()
+    await rig.pass(5_000)
+    void rig.ask(at("a"), { _tag: "Read" })
+    void rig.ask(at("a"), add)
+    await rig.pass(1_000)
+    for (const message of [add, { _tag: "Read" }, add] as const) void rig.ask(at("a"), message)
+    await turns()
+    const found = await inspect(rig)
+    expect(found).toMatchObject({
+      queued: 4,
+      waiting: [{ message: "Add", count: 3 }, { message: "Read", count: 1 }],
+      oldestMs: 5_000
+    })
+    storage.gate.open()
   })
 
   it("in quarantine shows its last fault, and what it has stored", async () => {
@@ -91,11 +112,37 @@ describe("an actor", () => {
     await until(() => rig.system.snapshot().quarantined.length === 1)
     const found = await inspect(rig)
     expect(found).toMatchObject({ isLoaded: false, restarts: 1 })
-    expect(found.fault).toMatch(/^Error at /)
+    expect(found.fault?.reason).toMatch(/^Error at /)
     expect(found.quarantine?.untilMs).toBeGreaterThan(found.quarantine?.sinceMs ?? Infinity)
     expect(stateOf(found)).toMatchObject({ count: 1 })
     await Effect.runPromise(rig.system.lift(at("a")))
     expect(await inspect(rig)).not.toHaveProperty("quarantine")
+  })
+
+  it("shows its last fault also when the window and the quarantine are over", async () => {
+    const rig = await start({ limits: { restartsMax: 1 } }, { virtualTime: true })
+    await rig.pass(7_000)
+    expect(await rig.ask(at("a"), { _tag: "Break" })).toBe("ActorDefect")
+    const { fault } = await inspect(rig)
+    expect(fault).toEqual({ reason: expect.stringMatching(/^Error at /), atMs: 7_000 })
+    await Effect.runPromise(rig.system.lift(at("a")))
+    await rig.pass(600_000)
+    expect(await rig.ask(at("a"), add)).toEqual({ count: 1, head: 0 })
+    expect(await inspect(rig)).toMatchObject({ restarts: 0, fault })
+    expect(await inspect(rig, "b")).not.toHaveProperty("fault")
+  })
+
+  it("is among so many whose last faults a node remembers, the latest ones", async () => {
+    const rig = await start({ limits: { restartsMax: 1, lastFaultsMax: 2 } })
+    const breaks = async (id: string): Promise<void> => {
+      expect(await rig.ask(at(id), { _tag: "Break" })).toBe("ActorDefect")
+      await Effect.runPromise(rig.system.lift(at(id)))
+    }
+    for (const id of ["a", "b", "a", "c"]) await breaks(id)
+    const remembered = await Promise.all(
+      ["a", "b", "c"].map(async (id) => (await inspect(rig, id)).fault !== undefined)
+    )
+    expect(remembered).toEqual([true, false, true])
   })
 
   it("whose record is unreadable is shown as it is stored", async () => {

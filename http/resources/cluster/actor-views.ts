@@ -4,7 +4,8 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement,
   optionalElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { type Address, type Inspection, type LogItem, shardOf } from "../../../runtime/index.ts"
+import { type Address, type Fault, type Inspection, type LogItem,
+  shardOf } from "../../../runtime/index.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
 import { shownItem, shownJson } from "./shown-fields.ts"
 
@@ -18,6 +19,14 @@ export interface InspectedNode {
 }
 
 const links: ReadonlyArray<PageLink> = [{ rel: "up", href: clusterPath, title: "The cluster" }]
+
+/** Opens an actor by its id: a kind may have more actors than anybody pages through. */
+const openForm = (kind: string): Html =>
+  html`<form class="find" action="${actorsPath(kind)}" method="get" role="search">
+<p><input type="search" name="id" required
+aria-label="Id of an actor" placeholder="Id" autocomplete="off" spellcheck="false">
+<button type="submit" class="small">Open</button></p></form>
+`
 
 /** A page of the actors of a kind that have a record. */
 export const actorsView = (
@@ -36,7 +45,7 @@ export const actorsView = (
       )
     ),
   body: () =>
-    html`<ol class="entries">${
+    html`${openForm(kind)}<ol class="entries">${
       ids.map((id) =>
         html`<li><p><a href="${actorPath({ kind, id })}">${id}</a></p></li>
 `
@@ -50,8 +59,8 @@ const actorElement = (
   service: Service,
   { address, inspection, log, node }: InspectedNode
 ): Element => {
-  const { fault, format, head, isLoaded, quarantine, queued, restarts, stateChars } = inspection
-  const { state, timerMs } = inspection
+  const { fault, format, head, isLoaded, oldestMs, quarantine, queued, restarts } = inspection
+  const { state, stateChars, timerMs, waiting = [] } = inspection
   return element(
     "actor",
     {
@@ -62,15 +71,21 @@ const actorElement = (
       node,
       loaded: String(isLoaded),
       queued,
+      "queued-since": isoTime(oldestMs),
       head,
       format,
       "state-characters": stateChars,
       timer: isoTime(timerMs),
       restarts,
-      fault,
+      fault: fault?.reason,
+      "fault-at": isoTime(fault?.atMs),
       "quarantined-since": isoTime(quarantine?.sinceMs),
       "quarantined-until": isoTime(quarantine?.untilMs)
     },
+    ...listElement(
+      "waiting",
+      waiting.map(({ count, message }) => element("message", { name: message, count }))
+    ),
     optionalElement("state", state && shownJson(address.kind, state, 0)),
     ...listElement(
       "items",
@@ -89,17 +104,29 @@ const shardLink = (address: Address): Html => {
   return html`<a href="${clusterPath}#shard-${shard}">${shard}</a>`
 }
 
+/** How many messages wait, of which kinds, and since when. */
+const waitingMessages = ({ oldestMs, queued, waiting = [] }: Inspection): Html =>
+  html`${queued}${
+    waiting.length === 0
+      ? nothing
+      : html` (${waiting.map(({ count, message }) => `${count} ${message}`).join(", ")})`
+  }${oldestMs === undefined ? nothing : html`, the oldest since ${timeAt(oldestMs)}`}`
+
+const lastFault = ({ atMs, reason }: Fault): Html =>
+  html`${reason}, ${timeAt(atMs)}
+<br><small>The node forgets it when it restarts.</small>`
+
 const facts = ({ address, inspection, node }: InspectedNode): Html => {
-  const { fault, format, head, isLoaded, quarantine, queued, restarts, timerMs } = inspection
+  const { fault, format, head, isLoaded, quarantine, restarts, timerMs } = inspection
   return html`<dl class="facts">${fact("Node", node ?? "none")}${
     fact("Shard", shardLink(address))
-  }${fact("In memory", isLoaded ? "yes" : "no")}${fact("Messages without a reply", queued)}${
-    fact("Last log item", head)
-  }${fact("Format of the state", format)}${
+  }${fact("In memory", isLoaded ? "yes" : "no")}${
+    fact("Messages without a reply", waitingMessages(inspection))
+  }${fact("Last log item", head)}${fact("Format of the state", format)}${
     fact("Timer", timerMs === undefined ? "none" : timeAt(timerMs))
-  }${fact("Restarts in the last minute", restarts)}${fact("Last fault", fault)}${
-    fact("In quarantine until", quarantine && timeAt(quarantine.untilMs))
-  }</dl>
+  }${fact("Restarts in the last minute", restarts)}${
+    fact("Last fault", fault && lastFault(fault))
+  }${fact("In quarantine until", quarantine && timeAt(quarantine.untilMs))}</dl>
 `
 }
 

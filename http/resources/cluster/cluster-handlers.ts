@@ -6,7 +6,7 @@ import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { inspectedItemsMax, inspectedReadsMax } from "../../limits.ts"
 import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError,
-  nextLink, noStore, readPageRequest, seeOther, type Service,
+  nextLink, noStore, readPageRequest, readQuery, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { actorsView, actorView } from "./actor-views.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
@@ -36,11 +36,20 @@ const actorOf = (
   return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(httpError("not-found"))
 }
 
-/** A page of the actors of a kind that have a record. */
+const wrongId = httpError(
+  "malformed",
+  "id is no id of an actor; copy it from the list, or from the log of a node"
+)
+
+/** A page of the actors of a kind that have a record, or the way to one by its id. */
 export const getActors = defineHandler(function*(service, call) {
   yield* requireAdmin(service, call)
   const kind = call.parameters.get("kind")
   if (!service.system.snapshot().activations.has(kind)) return yield* httpError("not-found")
+  const id = (yield* readQuery(call)).get("id")?.trim()
+  if (id !== undefined) {
+    return isActorId(id) ? seeOther(service, actorPath({ kind, id })) : yield* wrongId
+  }
   const page = yield* readPageRequest(call, isActorId)
   const ids = yield* service.system.scan(kind, page.after, page.limit)
   const next = nextLink(absoluteUri(service, actorsPath(kind)), page, ids)

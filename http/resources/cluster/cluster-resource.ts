@@ -139,14 +139,19 @@ export const clusterResource: ResourceDefinition = {
         node: text,
         loaded: flag,
         queued: digits,
+        "queued-since": dateTime,
         head: digits,
         format: digits,
         "state-characters": digits,
         timer: dateTime,
         restarts: digits,
         fault: text,
+        "fault-at": dateTime,
         "quarantined-since": dateTime,
         "quarantined-until": dateTime
+      }),
+      waiting: object({
+        message: list(object(attributes({ name: text, count: digits }), ["name", "count"]))
       }),
       state: text,
       items: object({
@@ -184,19 +189,26 @@ export const clusterResource: ResourceDefinition = {
     "GET /cluster/actors/{kind}": {
       handle: getActors,
       id: "getActors",
-      summary: "Lists the actors of a kind that have a record, by id",
+      summary: "Lists the actors of a kind that have a record, by id, or leads to one",
       isNeverGone: true,
       needs: "role",
       scopes: ["admin"],
-      query: pagingParameters,
-      responses: { 200: viewResponse("Actors", "A page of the listing") }
+      query: {
+        ...pagingParameters,
+        id: {
+          description: "The id of an actor: the answer leads to it.",
+          schema: { ...text, pattern: "^\\s*[A-Za-z0-9_=-]{1,200}\\s*$" }
+        }
+      },
+      responses: { 200: viewResponse("Actors", "A page of the listing"), 303: seeOtherResponse }
     },
     "GET /cluster/actors/{kind}/{id}": {
       handle: getActor,
       id: "getActor",
       summary: "Reads the state of an actor, the end of its log, its timer and its last fault",
       description:
-        "As its node has it: in memory, or else in the store. What users wrote is not shown. The " +
+        "As its node has it: in memory, or else in the store. What users wrote is not shown; of " +
+        "waiting messages their kinds are. A node forgets the last fault when it restarts. The " +
         "audit log has each read.",
       isNeverGone: true,
       needs: "role",

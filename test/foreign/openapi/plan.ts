@@ -438,6 +438,7 @@ const broken = (id: string | undefined = "") => ({ path: { kind: "mailbox", id }
 
 const quarantines: ReadonlyArray<Call> = [
   call("GET /cluster/actors/{kind}", 200, { path: { kind: "account" } }),
+  call("GET /cluster/actors/{kind}", 303, { path: { kind: "account" }, query: { id: "admin" } }),
   call("GET /cluster/actors/{kind}/{id}", 200, { path: { kind: "account", id: "admin" } }),
   call("GET /cluster/quarantine/{kind}/{id}", 200, broken(brokenMailboxes[0])),
   call("DELETE /cluster/quarantine/{kind}/{id}", 204, broken(brokenMailboxes[0])),

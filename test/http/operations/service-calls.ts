@@ -173,6 +173,7 @@ export const askCluster = async ({ asks, send, service }: OperationCalls): Promi
   await asks("GET /cluster", { path: "/cluster" })
   await asks("GET /cluster/history", { path: "/cluster/history" })
   await asks("GET /cluster/actors/{kind}", { path: "/cluster/actors/account" })
+  await send("GET", "/cluster/actors/account?id=admin", { basic: admin })
   await asks("GET /cluster/actors/{kind}/{id}", { path: "/cluster/actors/account/admin" })
   const resting = async (round: number) => {
     const name = `broken-${round}`
