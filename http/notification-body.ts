@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { SealPassword } from "../actors/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
-import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
-  type Result, type RuleFault, storedFragment, writeElement,
-  type XmlFault } from "./formats/xml/index.ts"
+import { describingElements, describingFields, type DocumentParser, failure, isText,
+  type NotificationDocument, notificationElement, type Result, type RuleFault, storedFragment,
+  success, writeElement, type XmlFault } from "./formats/xml/index.ts"
 import { headerValueCharsMax } from "./limits.ts"
 import { documentError, type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
@@ -18,7 +18,14 @@ const formField = /(?:^|&)(?:to|from|description|url|content)(?:[=&]|$)/
 export const isNotificationForm = (bytes: Uint8Array): boolean =>
   formField.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"))
 
-const fieldsOfNotification = new Set(["to", "from", "description", "url", "content"])
+const fieldsOfNotification: ReadonlySet<string> = new Set([
+  "to",
+  "from",
+  "description",
+  "url",
+  "content",
+  ...describingFields
+])
 
 /** Whether a form has fields of a notification and no others, as that of a page. */
 export const isFormOfNotification = (bytes: Uint8Array): boolean => {
@@ -49,10 +56,18 @@ const readForm = (
   if (![description, url, text, ...to].every(isText)) {
     return failure(httpError("unprocessable", "a field holds a control character"))
   }
+  const extra = describingElements((name) => fields.value.get(name))
+  if (!extra.ok) {
+    const { fault, name } = extra.fault
+    return failure(httpError("unprocessable", `${name} ${fault}`))
+  }
   const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
   const from = fields.value.get("from") === "true"
   const root = notificationElement({ to, from, description, url, content })
-  return withHttpError(parser.parseNotificationText(writeElement(root)))
+  const document = withHttpError(parser.parseNotificationText(writeElement(root)))
+  return !document.ok || extra.value === ""
+    ? document
+    : success({ ...document.value, extra: extra.value, written: undefined })
 }
 
 /** The notification of a body of any accepted type; fails with 400, 413, 415 or 422. */

@@ -1,7 +1,7 @@
 /** Depositing in mailboxes (A2), and one notification. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { childText, descriptions, itemOf, type Mailboxes, notification, owner,
   startMailboxes } from "./mailbox-harness.ts"
 
@@ -34,6 +34,42 @@ describe("A2: depositing", () => {
     expect(withCredentials.header("location")).toBe(first.header("location"))
     const listing = await service.send("GET", href, { basic: owner })
     expect(descriptions(listing)).toEqual(["hello", "other"])
+  })
+
+  test("a form with priority, tags and a link, as the header fields of text", async () => {
+    const { href } = await service.open("described-by-form")
+    const post = (fields: Readonly<Record<string, string>>, accept = "application/xml") =>
+      service.send("POST", href, {
+        body: new URLSearchParams({ description: "d", url: "", content: "c", ...fields })
+          .toString(),
+        type: "application/x-www-form-urlencoded",
+        accept
+      })
+    const click = "https://example.org/orders/7"
+    expect((await post({ priority: "high", tags: " door, Küche ", click })).status).toBe(202)
+    expect((await post({ priority: "", tags: " , ", click: "" })).status).toBe(202)
+    const listed = childrenOf(
+      (await service.send("GET", href, { basic: owner })).xml,
+      "notification"
+    )
+    const fieldsOf = (at: number) =>
+      ["priority", "tags", "click"].map((name) => {
+        const field = childOf(itemOf(listed[at]), name)
+        return field === undefined ? undefined : textOf(field)
+      })
+    expect(fieldsOf(0)).toEqual(["4", "door,Küche", click])
+    expect(fieldsOf(1)).toEqual([undefined, undefined, undefined])
+    const wrong = { priority: "7", tags: "x,".repeat(21), click: "ftp://example.org/" }
+    for (const [name, value] of Object.entries(wrong)) {
+      const page = await post({ [name]: value }, "text/html")
+      expect(page.status, name).toBe(422)
+      expect(page.text).toMatch(/<details open><summary>More: priority, tags, link<\/summary>/)
+      expect(page.text).toMatch(
+        new RegExp(`id="deposit-${name}-fault" class="fault">✗ “(?:Priority|Tags|Link)” `)
+      )
+    }
+    const page = await service.send("GET", href, { accept: "text/html" })
+    expect(page.text).toContain("<details><summary>More: priority, tags, link</summary>")
   })
 
   test("JSON, a form with a page for a browser, and other types", async () => {

@@ -325,6 +325,8 @@ describe("a mailbox that takes webhooks", () => {
     expect(await status("<!DOCTYPE notification><notification/>", xml)).toBe(400)
     expect(await status("<notification>", xml)).toBe(400)
     expect(await status("description=&content=b", form)).toBe(422)
+    // The form of the page sends all of its fields, also empty ones.
+    expect(await status("description=a&content=b&priority=7&tags=&click=", form)).toBe(422)
     expect(await status("hello", "text/plain", { Priority: "7" })).toBe(422)
     for (const type of [json, xml, form, "image/png", "text/plain"]) {
       expect([400, 415, 422], type).toContain(await status("", type))

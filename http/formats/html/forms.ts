@@ -1,7 +1,7 @@
 /** Forms that work without a script; every control has a label. */
 import { docsQueryCharsMax } from "../../limits.ts"
 import { icon, type IconName } from "./icon.ts"
-import { attribute, type Html, html } from "./template.ts"
+import { attribute, type Html, html, nothing } from "./template.ts"
 
 /** One control of a form. `type` is an input type, `textarea` or `select`. */
 export interface Control {
@@ -35,6 +35,8 @@ export interface Control {
   readonly inputmode?: "numeric"
   /** What a browser may fill in (WHATWG HTML §4.10.18.7); nothing by default. */
   readonly autocomplete?: "username" | "current-password"
+  /** It is among the controls that `foldedAs` of its form opens. */
+  readonly isFolded?: boolean
   /** Why the value was rejected: shown beside the field, which gets the focus. */
   readonly fault?: string
 }
@@ -47,6 +49,8 @@ export interface HtmlForm {
   /** What leads to more about the form, above its controls. */
   readonly help?: Html
   readonly controls: ReadonlyArray<Control>
+  /** What opens the controls that few people need. */
+  readonly foldedAs?: string
   readonly submit: string
   readonly id?: string
   /** The style of a form that deletes something. */
@@ -118,6 +122,15 @@ const row = (form: HtmlForm, control: Control): Html => {
  */
 export type FormRank = "primary" | "secondary" | "rare"
 
+/** The controls that are folded, which are open where something is in one of them. */
+const foldedRows = (form: HtmlForm): Html => {
+  const folded = form.controls.filter(({ isFolded }) => isFolded === true)
+  if (folded.length === 0) return nothing
+  const isOpen = folded.some(({ fault, value = "" }) => fault !== undefined || value !== "")
+  return html`<details${attribute("open", isOpen)}><summary>${form.foldedAs ?? "More"}</summary>
+${folded.map((control) => row(form, control))}</details>`
+}
+
 /** The markup of a form. */
 export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Html => {
   const { action, controls, help, legend = "", method = "post", submit, tone } = definition
@@ -127,7 +140,9 @@ export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Ht
 <fieldset${attribute("class", tone)}${attribute("aria-label", isFolded && legend)}>${
     legend !== "" && !isFolded && html`<legend>${legend}</legend>`
   }${help !== undefined && html`<p class="quiet">${help}</p>`}
-${controls.map((control) => row(definition, control))}
+${controls.filter(({ isFolded }) => isFolded !== true).map((control) => row(definition, control))}${
+    foldedRows(definition)
+  }
 <p><button type="submit"${attribute("class", style)}>${submit}</button></p>
 </fieldset></form>
 `

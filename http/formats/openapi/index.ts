@@ -8,7 +8,7 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
-export { attribute, attributes, dateTime, digits, discardedSchema, elementOrAttribute, elementText,
-  extensible, flag, forbidden, formSchema, ignored, list, object, oneOf, patternUpTo,
-  type Properties, ref, rootElement, type Schema, slug, slugPattern, someOf, spaces, spacesPattern,
-  text, uri, visibleText, webUri } from "./schema.ts"
+export { attribute, attributes, dateTime, describingFormFields, digits, discardedSchema,
+  elementOrAttribute, elementText, extensible, flag, forbidden, formSchema, ignored, list, object,
+  oneOf, patternUpTo, type Properties, ref, rootElement, type Schema, slug, slugPattern, someOf,
+  spaces, spacesPattern, text, uri, visibleText, webUri } from "./schema.ts"

@@ -3,7 +3,7 @@
  * forms of a document: `xml` maps its JSON to XML (`../xml/json.ts`).
  */
 
-import { slugCharsMax, uriCharsMax } from "../../limits.ts"
+import { plainTextTagsMax, slugCharsMax, uriCharsMax } from "../../limits.ts"
 
 /** A schema, or a part of one. */
 export interface Schema {
@@ -164,4 +164,23 @@ export const formSchema = (
     ? Object.fromEntries(fields.map((name) => [name, text]))
     : fields
   return { ...object(properties, required), additionalProperties: true }
+}
+
+/** The fields of a form that describe a notification; browsers send empty ones. */
+export const describingFormFields: Properties = {
+  priority: {
+    ...oneOf("", "1", "min", "2", "low", "3", "default", "4", "high", "5", "max", "urgent"),
+    description: "1 (min) to 5 (max or urgent)."
+  },
+  tags: {
+    type: "string",
+    pattern: `^[^,${forbidden}]*(,[^,${forbidden}]*){0,${plainTextTagsMax - 1}}$`,
+    description: `At most ${plainTextTagsMax}, between commas.`
+  },
+  click: {
+    type: "string",
+    pattern: "^ *$|^[hH][tT][tT][pP][sS]?://[!\"$-.0->@-~][!-~]*$",
+    maxLength: uriCharsMax,
+    description: "An http or https URI that the reader is to open."
+  }
 }

@@ -8,3 +8,5 @@ export { type AttributesInput, childOf, childrenOf, childText, type Element, ele
 export { brokenJson, type JsonDocument, toJson } from "./json.ts"
 export { isUri, type NotificationDocument, notificationElement, type ParsedInlineContent,
   type RuleFault, storedFragment } from "./notification-document.ts"
+export { clickElement, describingElements, describingFields, type FieldFault, priorityElement,
+  tagsElement, tagsIn } from "./notification-fields.ts"

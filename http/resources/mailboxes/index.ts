@@ -10,6 +10,6 @@ export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { defaultRetention, fieldsOf, mailboxDocument, readTitle } from "./mailbox-settings.ts"
-export { depositForm, entryItem, listingView, notificationControls,
+export { depositForm, entryItem, foldedAs, listingView, notificationControls,
   summaryOf } from "./mailbox-views.ts"
 export { openForm } from "./settings-views.ts"

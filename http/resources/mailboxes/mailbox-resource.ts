@@ -1,11 +1,11 @@
 /** The operations of mailboxes and their notifications (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
-import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
-  elementOrAttribute, elementText, emptyResponse, eventContent, extensible, feedContent, forbidden,
-  formRequestBody, formSchema, ignored, list, object, oneOf, pagingParameters, patternUpTo, ref,
-  type RequestBodyDescription, type ResponseDescription, rootElement, type Schema,
-  type ServiceDescription, sinceParameters, slug, slugPattern, text, uri, viewResponse,
-  visibleText } from "../../formats/openapi/index.ts"
+import { attributes, buttonRequestBody, dateTime, describingFormFields, digits, discardedSchema,
+  documentRequestBody, elementOrAttribute, elementText, emptyResponse, eventContent, extensible,
+  feedContent, forbidden, formRequestBody, formSchema, ignored, list, object, oneOf,
+  pagingParameters, patternUpTo, ref, type RequestBodyDescription, type ResponseDescription,
+  rootElement, type Schema, type ServiceDescription, sinceParameters, slug, slugPattern, text, uri,
+  viewResponse, visibleText } from "../../formats/openapi/index.ts"
 import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretCharsMin,
   webhookTemplateCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
@@ -109,7 +109,12 @@ const linkedData = (description: string) => ({
   }
 })
 
-const notificationForm = { description: visibleText, url: uri, content: text }
+const notificationForm = {
+  description: visibleText,
+  url: uri,
+  content: text,
+  ...describingFormFields
+}
 
 const asDocument = documentRequestBody("NewNotification", {
   form: formSchema(notificationForm, ["description"])

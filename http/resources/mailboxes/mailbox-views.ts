@@ -6,7 +6,7 @@ import { addressLink, attribute, badge, type Control, copyField, deleteForm, emp
   notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref, sizeText,
   type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import { type Feed, mediaTypeOf, type ResourceView } from "../../formats/index.ts"
-import { childText, element, escapeAttribute, parseFragment, writeElement,
+import { childText, element, escapeAttribute, parseFragment, tagsIn, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { plainTextTagsMax, searchCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
@@ -15,7 +15,7 @@ import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
 import { afterOpening, depositLinks, discardedNotice, entryXml, filterText, itemIn,
   type ListingPage, type ListingQuery, type MailboxEntry, type MailboxFilter, nextHref, openingOf,
-  pageLinks, tagsIn } from "./listing/index.ts"
+  pageLinks } from "./listing/index.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
 import { openForm, settingsOf } from "./settings-views.ts"
@@ -237,8 +237,38 @@ export const notificationControls = (readers: string): ReadonlyArray<Control> =>
     type: "url",
     maxlength: uriCharsMax,
     hint: "The address of a message that is already published, instead of its text."
+  },
+  {
+    name: "priority",
+    label: "Priority",
+    type: "select",
+    isFolded: true,
+    options: [
+      ["", "usual"],
+      ["5", "urgent"],
+      ["4", "important"],
+      ["2", "minor"],
+      ["1", "unimportant"]
+    ]
+  },
+  {
+    name: "tags",
+    label: "Tags",
+    isFolded: true,
+    hint: `Words with commas between them, at most ${plainTextTagsMax}.`
+  },
+  {
+    name: "click",
+    label: "Link",
+    type: "url",
+    maxlength: uriCharsMax,
+    isFolded: true,
+    hint: "What a person is to open, such as the page of an order."
   }
 ]
+
+/** What opens the folded controls of a notification. */
+export const foldedAs = "More: priority, tags, link"
 
 /** The form that deposits (A2). */
 export const depositForm = (name: string): HtmlForm => ({
@@ -246,6 +276,7 @@ export const depositForm = (name: string): HtmlForm => ({
   action: `/mailboxes/${name}`,
   legend: "Leave a notification here",
   controls: notificationControls("the readers of the mailbox"),
+  foldedAs,
   submit: "Deposit"
 })
 

@@ -1,9 +1,10 @@
 /** The operations of outgoing mailboxes (A5 to A8). */
 import { pausedOriginsMax } from "../../../actors/index.ts"
-import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, eventContent, extensible, formRequestBody, formSchema, ignored, list, object,
-  oneOf, pagingParameters, ref, type RequestBodyDescription, rootElement, seeOtherResponse, someOf,
-  text, uri, viewResponse, webUri, withoutHtml } from "../../formats/openapi/index.ts"
+import { attribute, attributes, buttonRequestBody, dateTime, describingFormFields, digits,
+  documentRequestBody, emptyResponse, eventContent, extensible, formRequestBody, formSchema,
+  ignored, list, object, oneOf, pagingParameters, ref, type RequestBodyDescription, rootElement,
+  seeOtherResponse, someOf, text, uri, viewResponse, webUri,
+  withoutHtml } from "../../formats/openapi/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { attemptSchema } from "../attempts/index.ts"
@@ -37,14 +38,16 @@ const sentForm = formSchema({
   from: text,
   description: text,
   url: uri,
-  content: text
+  content: text,
+  ...describingFormFields
 }, ["to", "description"])
 
 const replacementFields = formSchema({
   from: text,
   description: text,
   url: uri,
-  content: text
+  content: text,
+  ...describingFormFields
 }, ["description"])
 
 const retrySpanBody: RequestBodyDescription = {

@@ -8,7 +8,7 @@ import { addressLink, attribute, chipsScriptPath, deleteForm, emptyState, type H
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { notificationControls } from "../mailboxes/index.ts"
+import { foldedAs, notificationControls } from "../mailboxes/index.ts"
 import { attemptsHref, attemptsPath, mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef, recipientAnchor, recipientName } from "./outgoing-access.ts"
 import { pausedNotice, pauseForms } from "./pause-views.ts"
@@ -160,6 +160,7 @@ export const replacementForm = (path: string): HtmlForm => ({
     ...notificationControls("the recipients"),
     { name: "from", label: "Name this outgoing mailbox as the sender", type: "checkbox" }
   ],
+  foldedAs,
   submit: "Replace"
 })
 
@@ -222,6 +223,7 @@ export const composeForm = (action: string, to = ""): HtmlForm => ({
     ...notificationControls("the recipients"),
     { name: "from", label: "Name this outgoing mailbox as the sender", type: "checkbox" }
   ],
+  foldedAs,
   submit: "Send"
 })
 

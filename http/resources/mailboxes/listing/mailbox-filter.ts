@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { covers, decodeItem, type MailboxView } from "../../../../actors/mailbox/index.ts"
 import type { FormFields } from "../../../formats/index.ts"
-import { childOf, type Element, parseFragment } from "../../../formats/xml/index.ts"
+import { childOf, type Element, parseFragment, tagsIn } from "../../../formats/xml/index.ts"
 import { searchCharsMax } from "../../../limits.ts"
 import { firstPage, type HttpError, httpError } from "../../../pipeline/index.ts"
 
@@ -77,10 +77,6 @@ const searchedText = (fragment: string): string =>
 /** The item of a stored notification. */
 export const itemIn = (fragment: string): Element | undefined =>
   childOf({ children: parseFragment(fragment) }, "item")
-
-/** The tags in a text that commas separate. */
-export const tagsIn = (text = ""): ReadonlyArray<string> =>
-  text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "")
 
 const slash = "/".charCodeAt(0)
 const greater = ">".charCodeAt(0)
