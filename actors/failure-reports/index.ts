@@ -5,4 +5,4 @@ export { AdmitFailureReport, admitFailureReport, type AdmitFailureReportReply, t
 export { reportFailure } from "./deposit.ts"
 export { afterReportStep, beginReportStep, FailureReport, FailureReportAddressed,
   FailureReportSettled, failureReportsFormat, isReportWaiting, mayReportAgain, originOf,
-  type ReportFailure, withoutWaitingReport } from "./report.ts"
+  type ReportFailure, undeliveredText, withoutWaitingReport } from "./report.ts"

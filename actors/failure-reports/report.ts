@@ -61,10 +61,57 @@ interface FailureReporting {
   readonly failureReportUntilMs?: number
 }
 
-/** The part of a callback or recipient that readers of another mailbox may see, without a path. */
+/** The part of a callback that readers of another mailbox may see, without a path. */
 export const originOf = (uri: string): string => {
   const origin = parseUrl(uri)?.origin ?? "null"
   return origin === "null" ? "another service" : `${origin}/…`
+}
+
+/** A longer segment of a path may be a secret, as in the address of a webhook. */
+const segmentCharsMax = 20
+
+/** Characters of a path in a report. */
+const pathCharsMax = 80
+
+/**
+ * A recipient as readers of another mailbox may see it: without a query, and without the parts of
+ * its path that may be a secret, which follow a tilde or are long.
+ */
+export const recipientText = (uri: string): string => {
+  const parsed = parseUrl(uri)
+  if (parsed === undefined || parsed.origin === "null") return "another service"
+  const path = parsed.pathname.split("/").map((segment) => {
+    const [name = "", secret] = segment.split(/~|%7e/i)
+    return name.length > segmentCharsMax ? "…" : secret === undefined ? name : `${name}…`
+  }).join("/")
+  const isWhole = path.length <= pathCharsMax
+  const shown = isWhole ? path : path.slice(0, pathCharsMax)
+  return `${parsed.origin}${shown}${isWhole && parsed.search === "" ? "" : "…"}`
+}
+
+/** The description of a report that a sent notification has not arrived at a recipient. */
+export const undeliveredText = (failure: {
+  /** What the notification is about, if its actor knows. */
+  readonly about: string | undefined
+  readonly isWithdrawal: boolean
+  /** The recipient. */
+  readonly to: string
+  readonly problem: string
+  /** How many recipients have failed, with this one. */
+  readonly failed: number
+  /** How many recipients there are. */
+  readonly count: number
+}): string => {
+  const { about, count, failed, isWithdrawal, problem, to } = failure
+  const named = about === undefined ? undefined : `“${about}”`
+  const what = isWithdrawal
+    ? `The withdrawal of ${named ?? "a notification"}`
+    : named ?? "A notification"
+  const others = count === 1
+    ? ""
+    : ` So far ${failed} of ${count} recipients ${failed === 1 ? "has" : "have"} failed; ` +
+      "its page shows all."
+  return `${what} was not delivered to ${recipientText(to)}: ${problem}.${others}`
 }
 
 /** Whether an actor may report a failure: one that may fail over and over reports once a day. */

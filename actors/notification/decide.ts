@@ -14,7 +14,7 @@ import { aboutCharsMax, attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMa
   keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
   removalsMax } from "../limits.ts"
 import { afterReportStep, beginReportStep, type FailureReport, failureReportsFormat,
-  isReportWaiting, originOf } from "../failure-reports/index.ts"
+  isReportWaiting, undeliveredText } from "../failure-reports/index.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { beginningOf } from "../text/index.ts"
@@ -431,13 +431,11 @@ const reportOf = (
   { problem = "the attempts have ended", to }: RecipientState,
   nowMs: number
 ): FailureReport => {
-  const count = state.recipients.length
-  const what = isWithdrawn(state) ? "The withdrawal of a notification" : "A notification"
-  const others = count === 1 ? "" : ` Its page shows all ${count} recipients.`
-  return {
-    atMs: nowMs,
-    description: `${what} was not delivered to ${originOf(to)}: ${problem}.${others}`
-  }
+  const { about, recipients } = state
+  const failed = 1 + recipients.filter(({ status }) => status === "failed").length
+  const counts = { failed, count: recipients.length }
+  const failure = { about, isWithdrawal: isWithdrawn(state), to, problem, ...counts }
+  return { atMs: nowMs, description: undeliveredText(failure) }
 }
 
 /** A step of the report has ended. What remains of a settled one prevents another report. */

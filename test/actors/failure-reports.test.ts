@@ -4,8 +4,8 @@ import { TestClock } from "effect/testing"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { ReportsLookup } from "../../actors/failure-reports/account-lookup.ts"
 import { reportFailure } from "../../actors/failure-reports/deposit.ts"
-import { originOf } from "../../actors/failure-reports/report.ts"
-import { failureReportCharsMax, reportsLookupFreshMs } from "../../actors/limits.ts"
+import { originOf, recipientText, undeliveredText } from "../../actors/failure-reports/report.ts"
+import { aboutCharsMax, failureReportCharsMax, reportsLookupFreshMs } from "../../actors/limits.ts"
 import { type Address, type AskFailure, AskTimeout, type Peers } from "../../runtime/index.ts"
 
 interface Asked {
@@ -96,6 +96,39 @@ describe("a failure report", () => {
     })
     const again = await step(addressed, mailbox, admitted, { ...deposited, repeated: true })
     expect([again.outcome, again.asked]).toEqual([settled, asked])
+  })
+
+  it("names a recipient without what may be a secret", () => {
+    const random = "x".repeat(21)
+    for (
+      const [uri, shown] of [
+        ["https://example.org/mailboxes/alice", "https://example.org/mailboxes/alice"],
+        ["https://example.org/mailboxes/a~b/c", "https://example.org/mailboxes/a…/c"],
+        ["https://example.org/mailboxes/a%7Eb", "https://example.org/mailboxes/a…"],
+        [`https://example.org/hook/${random}/1`, "https://example.org/hook/…/1"],
+        ["https://example.org/in?key=secret#secret", "https://example.org/in…"],
+        ["https://example.org/", "https://example.org/"],
+        [`https://example.org/${"ab/".repeat(100)}`, `https://example.org/${"ab/".repeat(26)}a…`],
+        ["not a URI", "another service"]
+      ] as const
+    ) {
+      expect(recipientText(uri), uri).toBe(shown)
+    }
+  })
+
+  it("is not longer than it may be, whatever it names", () => {
+    const text = undeliveredText({
+      about: "a".repeat(aboutCharsMax),
+      isWithdrawal: true,
+      to: `https://${"a.".repeat(120)}org/${"ab/".repeat(600)}`,
+      problem: "answered 410",
+      failed: 999,
+      count: 1000
+    })
+    expect(text).toMatch(
+      /^The withdrawal of “a{200}” was not .*: answered 410\. So far 999 of 1000 /
+    )
+    expect(text.length).toBeLessThan(failureReportCharsMax)
   })
 
   it("is short, and says when there is no room for another one", async () => {

@@ -7,7 +7,7 @@ import { attempted, begun, created, decide, delivered, faulted, note, one, owner
   report, reported, reporting, retentionMs, retrying, schedule, settled, stateOf, timerFired,
   two } from "./notification-cells.ts"
 
-const text = "A notification was not delivered to https://example.org/…: answered 410."
+const text = "A notification was not delivered to https://example.org/0: answered 410."
 
 /** How many of these actions begin a step of a report. */
 const steps = ({ actions = [] }: ReturnType<typeof decide>): number =>
@@ -48,8 +48,23 @@ describe("a notification that fails", () => {
     const last = decide(state, failing(schedule.length), reporting)
     expect(last.actions).toContainEqual({
       ...report,
-      description: "A notification was not delivered to https://example.org/…: answered 503."
+      description: "A notification was not delivered to https://example.org/0: answered 503."
     })
+  })
+
+  it("is named in its report, with how many recipients have failed", () => {
+    const three = { ...created(3), about: "The keys" }
+    const [first, second, third] = three.recipients
+    if (first === undefined || second === undefined || third === undefined) throw new Error("three")
+    const failing = {
+      ...three,
+      recipients: [{ ...first, status: "failed" as const }, second, third]
+    }
+    const { description } = stateOf(decide(failing, reported(2), reporting)).failureReport ?? {}
+    expect(description).toBe(
+      "“The keys” was not delivered to https://example.org/2: answered 410. " +
+        "So far 2 of 3 recipients have failed; its page shows all."
+    )
   })
 
   it("is reported once for all recipients, and once more if a retry fails", () => {
@@ -100,7 +115,7 @@ describe("a notification that fails", () => {
     const { failureReportUntilMs: _, ...crashed } = reloaded(
       stateOf(decide(open, reported(), reporting))
     )
-    const description = `${text} Its page shows all 2 recipients.`
+    const description = `${text} So far 1 of 2 recipients has failed; its page shows all.`
     // After a crash the timer fires at once.
     const repeated = decide(crashed, timerFired, reporting)
     expect(repeated.actions).toEqual([{ ...report, description }])

@@ -10,7 +10,7 @@ import { absent, addressed, admin, attempted, begun, create, decide, deleting, d
 
 const reportLeaseEndMs = nowMs + failureReportLeaseMs
 
-const text = "A notification was not delivered to https://example.org/…: answered 410."
+const text = "A notification was not delivered to https://example.org/0: answered 410."
 
 const heldBack = { _tag: "AttemptHeld", recipient: 0, attempt: 1 } as const
 
@@ -113,7 +113,10 @@ describe("the notification's table", () => {
     },
     "Queued.FailureReportAddressed": () => {
       const waiting = stateOf(decide(two, reported(), reporting))
-      const first = { ...report, description: `${text} Its page shows all 2 recipients.` }
+      const first = {
+        ...report,
+        description: `${text} So far 1 of 2 recipients has failed; its page shows all.`
+      }
       expect(waiting).toMatchObject({ failureReportUntilMs: reportLeaseEndMs })
       const decision = decide(waiting, addressed, reporting)
       expect(decision.actions).toEqual([depositOf(first)])
