@@ -39,6 +39,9 @@ const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
   fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())
     .filter((line) => line !== "")
 
+/** The fault of a form that has neither; it stands beside the field that it names. */
+const noMessage = "content is empty: write the message itself, or give its address"
+
 /** The notification of a page's form. */
 const readForm = (
   parser: DocumentParser,
@@ -55,6 +58,9 @@ const readForm = (
   }
   if (![description, url, text, ...to].every(isText)) {
     return failure(httpError("unprocessable", "a field holds a control character"))
+  }
+  if (url.trim() === "" && text.trim() === "") {
+    return failure(httpError("unprocessable", noMessage))
   }
   const extra = describingElements((name) => fields.value.get(name))
   if (!extra.ok) {

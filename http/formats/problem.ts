@@ -205,7 +205,12 @@ const toPage = (
   const isAccountWanted = headers.some(([, value]) => value === accountChallenge)
   const isSignIn = slug === "unauthenticated" && isAccountWanted && reader.account === undefined
   return renderPage({
-    title: isSignIn && (form === undefined || form.isSignIn === true) ? "Sign in" : title,
+    title: isSignIn && (form === undefined || form.isSignIn === true)
+      ? "Sign in"
+      // Who fills in a form knows nothing of the document that it becomes.
+      : slug === "unprocessable" && form?.isFaultShown === true
+      ? "The form needs a correction"
+      : title,
     path: request.path,
     reader,
     body: isSignIn && form === undefined ? signInBody(problem) : problemBody(problem),

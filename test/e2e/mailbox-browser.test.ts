@@ -280,6 +280,32 @@ it("an open page shows read marks and removals of other devices", async () => {
   await tab.close()
 })
 
+it("a long label of a checkbox stays beside it, and what strangers write is isolated", async () => {
+  const path = await mailboxWith("narrow", "one")
+  const secret = {
+    method: "PUT",
+    headers: { ...asAdmin, "content-type": "application/xml" },
+    body: "<webhook-secret><secret>of-these-webhooks</secret></webhook-secret>"
+  }
+  expectStatus(await send(base, path.replace("?read=", "/webhook-secret"), secret), 204)
+  const tab = await openList(path)
+  const { page } = tab
+  await page.setViewportSize({ width: 390, height: 800 })
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+  // The right edge of each checkbox, and the left edge of its label.
+  const edges = await page.evaluate(`[...document.querySelectorAll("form .check")].map((one) => [
+    one.querySelector("input").getBoundingClientRect().right,
+    one.querySelector("label").getBoundingClientRect().left,
+    one.querySelector("label").textContent
+  ])`) as ReadonlyArray<readonly [box: number, label: number, text: string]>
+  expect(edges.map(([, , text]) => text))
+    .toContain("Remove the secret: webhooks need no signature")
+  for (const [box, label, text] of edges) expect(label, text).toBeGreaterThanOrEqual(box)
+  const isolated = "getComputedStyle(document.querySelector('.entries a')).unicodeBidi"
+  expect(await page.evaluate(isolated)).toBe("isolate")
+  await tab.close()
+})
+
 it("the scripts of a list are small", async () => {
   const path = await mailboxWith("small", "one")
   const { text } = await send(base, path, { headers: { ...asAdmin, accept: "text/html" } })

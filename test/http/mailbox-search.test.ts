@@ -63,6 +63,22 @@ test("a list of what is unread changes with the marks, and with the search", asy
   expect(page.text).not.toContain("blue two")
 })
 
+test("a search is shown as it was typed, and nothing unread is said so", async () => {
+  const href = await filled("typed", "Red one")
+  const page = async (query: string) =>
+    (await service.send("GET", `${href}?read=&${query}`, { basic: owner, accept: "text/html" }))
+      .text
+  const found = await page("q=rEd")
+  expect(found).toContain("name=\"q\" value=\"rEd\"")
+  expect(found).toContain("Red one")
+  const time = (await list(href)).xml.attributes["time"] ?? ""
+  const body = `<read><time>${time}</time></read>`
+  expect((await service.send("PUT", `${href}/read`, { basic: owner, body })).status).toBe(204)
+  expect(await page("unread=true")).toContain("Everything is read.")
+  expect(await page("unread=true&q=Red")).toContain("Nothing is found.")
+  expect(await page("q=blue")).toContain("Nothing is found.")
+})
+
 /** A mailbox with notifications of text, which have tags and a priority. */
 const marked = async (name: string) => {
   const { href } = await service.open(name)

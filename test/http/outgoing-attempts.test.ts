@@ -159,6 +159,9 @@ describe("GET /outgoing/{account}/{notification}/attempts", () => {
     expect(page.text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;&lt;/pre&gt;")
     expect(page.text).not.toContain("\u0007")
     expect(page.text).toContain("id=\"recipient-1\"")
+    // The code is said once, by the badge.
+    expect(page.text).toContain("✗ 410</span>")
+    expect(page.text).not.toContain("answered 410")
     const path = new URL(href).pathname
     const status = await get(href, "text/html")
     expect(status.text).toContain(`<a href="${path}/attempts#recipient-1">1 attempt</a>`)

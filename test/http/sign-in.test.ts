@@ -97,6 +97,45 @@ describe("a browser", () => {
     expect(await idsOf("alice")).toEqual([])
   })
 
+  it("is offered its own mailboxes by the tour, and no step to sign in", async () => {
+    const cookie = await signIn("tourist", await open("tourist"))
+    expect((await browse("/", cookie)).text).not.toContain("Or use one that you have")
+    for (const name of ["tour-b", "tour-a"]) {
+      const opened = await submit("/mailboxes", { name }, { Cookie: cookie, Origin: service.base })
+      expect(opened.status).toBe(201)
+    }
+    const { text } = await browse("/", cookie)
+    expect(text).toContain("<h3>You are signed in</h3>")
+    expect(text).not.toContain("<h3>Sign in</h3>")
+    expect([...text.matchAll(/href="\/\?mailbox=([^#"]*)#deposit"/g)].map(([, name]) => name))
+      .toEqual(["tour-a", "tour-b"])
+    const { text: anonymous } = await service.send("GET", "/", { accept: page })
+    expect(anonymous).toContain("<h3>Sign in</h3>")
+    expect(anonymous).not.toContain("The browser asks for both")
+    expect(anonymous).not.toContain("tour-a")
+  })
+
+  it("comes back to the address of its mailbox after a form there", async () => {
+    const cookie = await signIn("returning", await open("returning"))
+    const sent = { Cookie: cookie, Origin: service.base }
+    expect((await submit("/mailboxes", { name: "returned-to" }, sent)).status).toBe(201)
+    const href = `${service.base}/mailboxes/returned-to`
+    const deposited = await submit("/mailboxes/returned-to", {
+      description: "d",
+      content: "c"
+    }, sent)
+    const { pathname } = new URL(deposited.header("location"))
+    for (
+      const [path, method] of [[`${pathname}/read`, "put"], [pathname, "delete"]] as const
+    ) {
+      const marked = await submit(path, { method }, sent)
+      expect([marked.status, marked.header("location")]).toEqual([303, href])
+    }
+    expect((await browse("/mailboxes/returned-to", cookie)).text).toContain(
+      "There is nothing here."
+    )
+  })
+
   it("gets the form again after wrong credentials, without the token that it sent", async () => {
     await open("typo")
     for (

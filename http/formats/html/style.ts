@@ -42,6 +42,7 @@ h2{font-size:var(--text-lg);line-height:1.3;margin:var(--space-6) 0 var(--space-
 h3{font-size:var(--text-md);line-height:1.3;margin:0 0 var(--space-1)}
 p,dd,li,blockquote{max-width:42rem}
 .lead{font-size:var(--text-lg)}
+a,.tag{unicode-bidi:isolate}
 a{color:var(--accent);text-underline-offset:.15em;text-decoration-thickness:1px}
 a:hover{text-decoration-thickness:2px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
@@ -269,7 +270,8 @@ fieldset p{margin:var(--space-2) 0;max-width:none}
 @media(min-width:40rem){fieldset{grid-template-columns:repeat(6,1fr)}fieldset>*{grid-column:1/-1}
 fieldset>.third{grid-column:span 2}fieldset>.half{grid-column:span 3}}
 label{display:block;font-size:var(--text-sm);font-weight:600;margin-bottom:var(--space-1)}
-.check label{display:inline}
+.check{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2)}
+.check label{margin:0}.check small{grid-column:2}
 input,textarea,select,button{font:inherit;color:inherit;padding:var(--space-2) var(--space-3);
 border-radius:var(--radius-md);
 border:1px solid var(--edge);background:var(--field)}

@@ -105,8 +105,10 @@ export const attemptSummary = <Attempt extends AttemptRecord>(
   const result = problem === undefined
     ? badge("good", `✓ ${codeText(exchange)}`)
     : badge("bad", `✗ ${codeText(exchange)}`)
+  // The badge has the code.
+  const reason = problem === `answered ${exchange.code}` ? undefined : problem
   return html`<p>${result} ${label(attempt)}${
-    problem === undefined ? nothing : html`: ${printable(problem)}`
+    reason === undefined ? nothing : html`: ${printable(reason)}`
   }</p>
 <p class="quiet">${timeAt(exchange.beganAtMs)}${durationOf(exchange)}${redirectsOf(exchange)}${
     followUpOf(attempt, followUps)

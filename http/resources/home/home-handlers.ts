@@ -7,7 +7,8 @@ import { isProblemSlug, parseForm, problemTypes, problemTypeView,
 import { element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, type Handled, httpError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { tour } from "./tour.ts"
+import { firstMailboxNames } from "../mailboxes/index.ts"
+import { tour, type Visitor } from "./tour.ts"
 
 /** The entry points of the service document. */
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
@@ -34,14 +35,18 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]
 
-const homeBody = (service: Service, mailbox: string | undefined) =>
+const homeBody = (
+  service: Service,
+  mailbox: string | undefined,
+  visitor: Visitor | undefined
+) =>
   html`<p class="lead">Mail that the post office keeps until its recipient collects it. Publish a
 message and deposit a notification of it in a mailbox; the readers of the mailbox fetch it.</p>
 <p>Every message, mailbox, delivery and conversation is a resource with an address of its own: a
 page for you, XML, JSON or plain text for a program. Whatever the service has accepted is on disk;
 it will be delivered even if the service restarts.</p>
 <h2>Try it in a minute</h2>
-${tour(service, mailbox)}
+${tour(service, mailbox, visitor)}
 <h2>The same by program</h2>
 <p>A message has two parts. Its content is any resource; POST the bytes to
 <code>/content</code> and you get a URI that nobody can guess:</p>
@@ -73,7 +78,11 @@ Notifications, too</li>
 <p class="quiet">restante ${service.settings.version}</p>
 `
 
-const home = (service: Service, mailbox: string | undefined): ResourceView => ({
+const home = (
+  service: Service,
+  mailbox: string | undefined,
+  visitor: Visitor | undefined
+): ResourceView => ({
   title: "Poste restante",
   tree: element(
     "service",
@@ -87,15 +96,32 @@ const home = (service: Service, mailbox: string | undefined): ResourceView => ({
     href: absoluteUri(service, "/openapi.json"),
     type: "application/json"
   }],
-  body: () => homeBody(service, mailbox)
+  body: () => homeBody(service, mailbox, visitor)
 })
+
+/** The mailboxes of their account that signed-in people are offered. */
+const offeredMailboxes = 3
+
+const visitorOf = (
+  service: Service,
+  account: string | undefined
+): Effect.Effect<Visitor | undefined> =>
+  account === undefined
+    ? Effect.succeed(undefined)
+    : Effect.map(
+      firstMailboxNames(service, account, offeredMailboxes),
+      (mailboxes) => ({ account, mailboxes })
+    )
 
 /** The home page; an invalid `mailbox` is ignored, as unknown parameters are. */
 export const getHome = (service: Service) => ({ request }: Call): Handled => {
   const query = parseForm(request.query)
   const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
   const isNamed = mailbox !== undefined && isSlug(mailbox)
-  return Effect.succeed(viewAnswer(home(service, isNamed ? mailbox : undefined)))
+  return Effect.map(
+    visitorOf(service, request.viewer),
+    (visitor) => viewAnswer(home(service, isNamed ? mailbox : undefined, visitor))
+  )
 }
 
 const problemsLink: PageLink = { rel: "collection", href: "/problems", title: "All problems" }

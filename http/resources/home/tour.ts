@@ -1,6 +1,6 @@
 /** The tour of the home page: steps with forms; some need the name of a mailbox. */
-import { type FormRank, type Html, html, type HtmlForm, link, nothing,
-  renderForm } from "../../formats/html/index.ts"
+import { type FormRank, type Html, html, type HtmlForm, link, nothing, renderForm,
+  signInHref } from "../../formats/html/index.ts"
 import { slugCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { createForm } from "../cabinets/index.ts"
@@ -60,14 +60,43 @@ const stepForm = (
     rank
   )
 
-const firstSteps = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => [
-  {
-    id: "sign-in",
-    title: "Sign in",
-    about: html`You need the name and a token of an account. The operator of the service has them;
-the first account is <code>admin</code>. The browser asks for both when a step needs them: try
-${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
-  },
+/** Whose browser shows the page, and the first mailboxes of that account. */
+export interface Visitor {
+  readonly account: string
+  readonly mailboxes: ReadonlyArray<string>
+}
+
+/** The first step for a browser that is signed in by this account, or for any other. */
+const signInStep = (account: string | undefined): Step => ({
+  id: "sign-in",
+  title: account === undefined ? "Sign in" : "You are signed in",
+  about: account === undefined
+    ? html`You need the name and a token of an account. The operator of the service has them; the
+first account is <code>admin</code>. ${
+      link(signInHref("/"), "Sign in")
+    } now, or when a step asks for it. Steps 3, 8 and 9 need no account.`
+    : html`Your account is <code>${account}</code>. Look at ${
+      link("/mailboxes", "your mailboxes")
+    }, or go on.`
+})
+
+/** The mailboxes of the signed-in account, which the next steps can use. */
+const ownMailboxes = (names: ReadonlyArray<string>): Html =>
+  names.length === 0 ?
+    nothing :
+    html`<p>Or use one that you have: ${
+      names.map((name, at) =>
+        html`${at === 0 ? "" : ", "}<a href="/?mailbox=${name}#deposit">${name}</a>`
+      )
+    }.</p>
+`
+
+const firstSteps = (
+  service: Service,
+  mailbox: string | undefined,
+  visitor: Visitor | undefined
+): ReadonlyArray<Step> => [
+  signInStep(visitor?.account),
   {
     id: "open",
     title: "Open a mailbox",
@@ -76,7 +105,7 @@ ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
       mailbox === undefined
         ? stepForm(openForm(defaultRetention(service.settings)), ["name"], "primary")
         : nothing
-    }${renderForm(useForm(mailbox), "secondary")}`
+    }${ownMailboxes(visitor?.mailboxes ?? [])}${renderForm(useForm(mailbox), "secondary")}`
   }
 ]
 
@@ -161,9 +190,15 @@ ${link("/questions/name_question", "without a session")}.`,
 ]
 
 /** All steps; `mailbox` is the name in the query, if any. */
-export const tour = (service: Service, mailbox: string | undefined): Html =>
+export const tour = (
+  service: Service,
+  mailbox: string | undefined,
+  visitor: Visitor | undefined
+): Html =>
   html`<ol class="steps">${
-    [...firstSteps(service, mailbox), ...mailboxSteps(service, mailbox), ...otherSteps].map(
-      stepItem
-    )
+    [
+      ...firstSteps(service, mailbox, visitor),
+      ...mailboxSteps(service, mailbox),
+      ...otherSteps
+    ].map(stepItem)
   }</ol>`

@@ -8,9 +8,9 @@ import { authenticate, authenticateCounted, checkBasicPassword, countWrongPasswo
   endTokenAttempt, mayBeChosen } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { pageCharsMax } from "../../limits.ts"
-import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
-  type HandlerFailure, HttpError, httpError, type Parameters, refusalError, type ResourceHandler,
-  type Service, toHttpError } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, challenges, describeActor, emptyAnswer, formatFault,
+  type HandlerAnswer, type HandlerFailure, HttpError, httpError, noStore, type Parameters,
+  refusalError, type ResourceHandler, type Service, toHttpError } from "../../pipeline/index.ts"
 
 /** A mailbox as a request's path names it. */
 export interface MailboxRef {
@@ -267,3 +267,15 @@ export const checkSecret = (
   mailbox.secret === undefined
     ? Effect.void
     : Effect.asVoid(readBySecret(service, mailbox, mailbox.secret))
+
+/**
+ * Redirects the browser to the mailbox, after a form of its page. Only a browser that is not signed
+ * in must ask for the list: it gets the page that deposits otherwise.
+ */
+export const toMailbox = (
+  { call, mailbox }: Pick<MailboxCall, "call" | "mailbox">
+): HandlerAnswer => {
+  const isListed = mailbox.secret !== undefined || call.identity._tag === "Browser"
+  const location = isListed ? mailbox.here : `${mailbox.here}?read=`
+  return emptyAnswer(303, [["Location", location], ...noStore, mailbox.link])
+}

@@ -19,11 +19,10 @@ import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, 
   unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
-  mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
+  mailboxRefNamed, toMailbox, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./listing/index.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
-import { toMailbox } from "./read-marks.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
@@ -244,6 +243,17 @@ const readOwned = Effect.fnUntraced(function*(
   return owned
 })
 
+/** The names of the first mailboxes of an account; none where they cannot be read now. */
+export const firstMailboxNames = (
+  service: Service,
+  account: string,
+  count: number
+): Effect.Effect<ReadonlyArray<string>> =>
+  readOwned(service, account, undefined, count).pipe(
+    Effect.map((owned) => owned.slice(0, count).map(({ name }) => name)),
+    Effect.catch(() => Effect.succeed([]))
+  )
+
 /** A page of the caller's mailboxes, by name. */
 export const getMailboxes = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
@@ -366,7 +376,7 @@ export const postSettingsForm = defineMailboxHandler(function*(mailboxCall) {
     ifVersion: version
   }
   yield* ask<MailboxReply>(service, mailbox.to, message)
-  return toMailbox(mailbox)
+  return toMailbox(mailboxCall)
 })
 
 /**

@@ -9,7 +9,7 @@ import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes
 import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, inPlace, isConditional, longPollHeaders,
-  noStore, notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
+  notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
   readFormMethod, renderWhole, type Service, underConditions, type ViewAnswer,
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
@@ -17,7 +17,7 @@ import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit/index.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
-  readItems, requireReader, requireRemover, stateBesideLog } from "./mailbox-access.ts"
+  readItems, requireReader, requireRemover, stateBesideLog, toMailbox } from "./mailbox-access.ts"
 import { discardedFields, entryOf, feedDate, filterNames, isFeed, latestTypes, type ListingPage,
   type ListingQuery, type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage,
   reportRead, reportRetrieved, spansOf, withMarks } from "./listing/index.ts"
@@ -340,7 +340,7 @@ export const deleteNotification = defineMailboxHandler(function*(mailboxCall) {
 
 /** DELETE from the form of a page, which redirects the browser to the mailbox. */
 export const postNotificationForm = defineMailboxHandler(function*(mailboxCall) {
-  const { call, mailbox } = mailboxCall
+  const { call } = mailboxCall
   yield* removeOnce(
     call,
     Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
@@ -350,9 +350,5 @@ export const postNotificationForm = defineMailboxHandler(function*(mailboxCall) 
       yield* removeNotification(readerCall)
     })
   )
-  return emptyAnswer(303, [
-    ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
-    ...noStore,
-    mailbox.link
-  ])
+  return toMailbox(mailboxCall)
 })

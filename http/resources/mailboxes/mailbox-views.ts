@@ -327,6 +327,10 @@ aria-label="Search in this mailbox" placeholder="Search" autocomplete="off">
 `
 }
 
+/** Whether a list has all that is unread, and leaves out nothing else. */
+const isUnreadOnly = ({ isUnread, priority, tag, text }: MailboxFilter): boolean =>
+  isUnread && [priority, tag, text].every((one) => one === undefined)
+
 /** Marks all notifications as read that a page of the newest begins with. */
 const readMarkButton = (
   mailbox: MailboxRef,
@@ -364,7 +368,11 @@ const readerPage = (
       "Leave a notification below, or tell others the address of this mailbox."
     )
     : emptyState(
-      page.more ? "There is nothing on this page: see the older ones." : "Nothing is found."
+      page.more
+        ? "There is nothing on this page: see the older ones."
+        : isUnreadOnly(query.filter)
+        ? "Everything is read."
+        : "Nothing is found."
     )
   const filterHref: FilterHref = (more) => filteredHref(mailbox, { ...query.filter, ...more })
   const list = (page.isLatest === true ? summaries.toReversed() : summaries)

@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import { ask, conditionFailed, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
-  noStore, preconditionsHold, readFormMethod, readInput } from "../../pipeline/index.ts"
+import { ask, conditionFailed, emptyAnswer, type HandlerFailure, httpError, preconditionsHold,
+  readFormMethod, readInput } from "../../pipeline/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing/index.ts"
-import { defineMailboxHandler, type MailboxRef, type ReaderCall,
-  requireReader } from "./mailbox-access.ts"
+import { defineMailboxHandler, type ReaderCall, requireReader,
+  toMailbox } from "./mailbox-access.ts"
 import { entryAt } from "./mailbox-reading.ts"
 import { fieldsOf } from "./mailbox-settings.ts"
 
@@ -49,14 +49,6 @@ const markUpTo = Effect.fnUntraced(function*(
   if (after > 0) yield* send(readerCall, { _tag: "MarkRead", from: 1, to: after, reader })
 })
 
-/** Redirects the browser to the mailbox, after a form of its page. */
-export const toMailbox = (mailbox: MailboxRef): HandlerAnswer =>
-  emptyAnswer(303, [
-    ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
-    ...noStore,
-    mailbox.link
-  ])
-
 /** A mark has no representation, which a condition could name. */
 const checkConditions = Effect.fnUntraced(function*(
   { call }: ReaderCall
@@ -84,7 +76,7 @@ export const postReadForm = defineMailboxHandler(function*(mailboxCall) {
   const readerCall = yield* requireReader(mailboxCall)
   const { method } = yield* readFormMethod(mailboxCall.call, "read", ["put", "delete"])
   yield* markOne(readerCall, method)
-  return toMailbox(mailboxCall.mailbox)
+  return toMailbox(mailboxCall)
 })
 
 /** PUT: everything up to a time is read. */
@@ -98,5 +90,5 @@ export const putReadUpTo = defineMailboxHandler(function*(mailboxCall) {
 /** The same from the form of a page. */
 export const postReadUpToForm = defineMailboxHandler(function*(mailboxCall) {
   yield* markUpTo(yield* requireReader(mailboxCall), true)
-  return toMailbox(mailboxCall.mailbox)
+  return toMailbox(mailboxCall)
 })

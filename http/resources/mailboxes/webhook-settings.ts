@@ -10,10 +10,9 @@ import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/
 import { webhookSecretCharsMax, webhookSecretCharsMin } from "../../limits.ts"
 import { ask, type Call, conditionFailed, emptyAnswer, type HandlerFailure, type HttpError,
   preconditionsHold, readInput, requireFormat, unprocessable } from "../../pipeline/index.ts"
-import { checkSecret, defineMailboxHandler, type MailboxCall } from "./mailbox-access.ts"
+import { checkSecret, defineMailboxHandler, type MailboxCall, toMailbox } from "./mailbox-access.ts"
 import { auditedOf, describeOwned } from "./mailbox-collection.ts"
 import { type FieldReader, fieldsOf, readWebhookTemplates } from "./mailbox-settings.ts"
-import { toMailbox } from "./read-marks.ts"
 import { senderNames } from "./webhook-template.ts"
 
 const checkUsable = (secret: string): Effect.Effect<string, HttpError> =>
@@ -126,5 +125,5 @@ export const postWebhookForm = defineMailboxHandler(function*(mailboxCall) {
     const webhookSecret = sealed(mailboxCall, secret)
     yield* changeSecret(mailboxCall, account, { ...message, webhookSecret })
   }
-  return toMailbox(mailbox)
+  return toMailbox(mailboxCall)
 })

@@ -10,7 +10,7 @@ import { firstPage, type HttpError, httpError } from "../../../pipeline/index.ts
 export interface MailboxFilter {
   /** Only those without a read mark. */
   readonly isUnread: boolean
-  /** Only those whose fields have this text, in any case. */
+  /** Only those whose fields have this text, in any case; as it was typed. */
   readonly text: string | undefined
   /** Only those with this tag. */
   readonly tag: string | undefined
@@ -27,7 +27,7 @@ const malformed = (detail: string): HttpError => httpError("malformed", detail, 
 export const readFilter = Effect.fnUntraced(function*(
   fields: FormFields
 ): Effect.fn.Return<MailboxFilter | undefined, HttpError> {
-  const text = fields.get("q")?.trim().toLowerCase() || undefined
+  const text = fields.get("q")?.trim() || undefined
   const tag = fields.get("tag")?.trim() || undefined
   const priority = fields.get("priority") || undefined
   const unread = fields.get("unread") || undefined
@@ -141,5 +141,5 @@ export const passes = (
     const own = fieldIn(fragment, "priority")?.trim() || usualPriority
     if (own !== priority) return false
   }
-  return text === undefined || searchedText(fragment).includes(text)
+  return text === undefined || searchedText(fragment).includes(text.toLowerCase())
 }

@@ -385,6 +385,17 @@ export const firstPageLink = (href: string, limit: number | undefined): PageLink
   title: "First page"
 })
 
+/** The way back from older notifications. */
+const newestLink = (mailbox: MailboxRef, { filter, limit }: ListingQuery): PageLink => {
+  const size = limit === undefined ? "" : `&limit=${limit}`
+  const query = `${size}${filterText(filter)}`
+  return {
+    rel: "first",
+    href: `${mailbox.here}${query.replace("&", "?")}`,
+    title: "The newest notifications"
+  }
+}
+
 /** The links to where anybody deposits, as this protocol and Linked Data Notifications name it. */
 export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "mailbox", href: mailbox.href },
@@ -407,6 +418,7 @@ export const pageLinks = (
   ...depositLinks(mailbox),
   ...isTopic(mailbox, query) ? [{ rel: "hub", href: `${mailbox.href}/registrations` }] : [],
   ...isDiscarded === true ? [firstPageLink(mailbox.here, query.limit)] : [],
+  ...query.before === undefined ? [] : [newestLink(mailbox, query)],
   ...next === undefined
     ? []
     : [{
