@@ -18,6 +18,8 @@ export interface RegistrationInfo {
   readonly callback: string
   /** The topic of a WebSub subscription. */
   readonly topic: string | undefined
+  /** The number of the last change that the callback has acknowledged. */
+  readonly cursor: number
   readonly attempts: number
   readonly last: string | undefined
   readonly next: string | undefined
@@ -53,6 +55,7 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   form: textOf(document, "form"),
   callback: textOf(document, "callback"),
   topic: optionalText(document, "topic"),
+  cursor: numberOf(document, "cursor"),
   attempts: numberOf(document, "attempts"),
   last: optionalText(document, "last"),
   next: optionalText(document, "next"),
@@ -63,11 +66,11 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
 })
 
 /**
- * One attempt to push to a callback, or to verify it. What follows may also be `suspended` or
- * `given-up`.
+ * One attempt to push to a callback, to verify it, or to test it. What follows may also be
+ * `suspended`, `given-up`, or `none`: a test is not repeated.
  */
 export interface CallbackAttempt extends RecordedAttempt {
-  /** `push` or `verification`. */
+  /** `push`, `verification` or `test`. */
   readonly kind: string
   readonly durationMs: number
 }
@@ -84,7 +87,7 @@ export class Registration extends RemoteResource {
     return registrationInfoOf(await this.transport.get(this.href, signal))
   }
 
-  /** The last attempts to push and to verify, the newest first. */
+  /** The last attempts to push, to verify and to test, the newest first. */
   async attempts(signal?: AbortSignal): Promise<ReadonlyArray<CallbackAttempt>> {
     const document = await this.transport.get(`${this.href}/attempts`, signal)
     return listOf(document, "attempt").map(attemptOf)

@@ -1,7 +1,7 @@
 /**
- * The last attempts to push and to verify. They are items of the registration's log, so that a push
- * does not write all of them again; the state has their numbers. An attempt is appended by the
- * decision on its result. The end of the registration removes all of them.
+ * The last attempts to push, to verify and to test. They are items of the registration's log, so
+ * that a push does not write all of them again; the state has their numbers. An attempt is appended
+ * by the decision on its result. The end of the registration removes all of them.
  */
 import { type Clock, Effect, Schema } from "effect"
 import { type Decision, type DecisionContext, type Variant } from "../../runtime/index.ts"
@@ -22,10 +22,12 @@ export type AttemptFollowUp =
   | "retry-after"
   /** None: pushes have failed for too long, or the push service rejects every push. */
   | "suspended"
+  /** None: a test is not repeated. */
+  | "none"
   /** None: the callback has answered the challenge wrongly, or too often not at all. */
   | "given-up"
 
-type AttemptKind = "push" | "verification"
+type AttemptKind = "push" | "verification" | "test"
 
 /** One attempt: its kind is an {@link AttemptKind}, and what follows {@link AttemptFollowUp}. */
 const RegistrationAttempt = Schema.Struct({ kind: Schema.String, ...attemptFields })
@@ -44,7 +46,7 @@ const answersOf = ({ account, secretsVersion }: Callee): ExchangeObserver["answe
   account !== undefined && secretsVersion === undefined ? "allowed" : "public"
 
 /** An outcome with what was exchanged for it. */
-interface Observed<Outcome> {
+export interface Observed<Outcome> {
   readonly outcome: Outcome
   readonly exchange: ExchangeRecord
 }
@@ -85,10 +87,11 @@ type FinalOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
 const followUpOf = (
   kind: AttemptKind,
   outcome: FinalOutcome,
-  { intent, nextAtMs, status }: Registered,
+  { endpointRejects = false, intent, nextAtMs, status }: Registered,
   nowMs: number
 ): { readonly follows: AttemptFollowUp; readonly nextAtMs?: number } => {
   if (outcome._tag === "Delivered") return { follows: "done" }
+  if (kind === "test") return { follows: endpointRejects ? "suspended" : "none" }
   if (kind === "push" && status === "suspended") return { follows: "suspended" }
   const dueAtMs = kind === "push" ? nextAtMs : intent?.nextAtMs
   if (dueAtMs === undefined) return { follows: "given-up" }

@@ -54,7 +54,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Verified: keepsAttempts("verification", verified(schedule)),
     Checked: checked,
     Pushed: keepsAttempts("push", pushed(schedule)),
-    Tested: tested,
+    Tested: keepsAttempts("test", tested),
     FailureReportAddressed: reportStepEnded,
     FailureReportSettled: reportStepEnded,
     Skipped: skipped,

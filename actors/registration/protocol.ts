@@ -267,6 +267,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Tested", {
     id: Schema.String,
     outcome: DeliveryOutcome,
+    /** As in Verified; left out if nothing was sent, too. */
+    exchange: Schema.optionalKey(ExchangeRecord),
     /** It was not sent: its mailbox has had as many as a minute may have. */
     isExcess: Schema.optionalKey(Schema.Boolean),
     durationMs: Schema.optionalKey(Count)

@@ -5,6 +5,7 @@ import { testTopicItemsMax } from "../limits.ts"
 import { formatCursor, isRemoval, itemAtMs, mailboxKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, OutboundContent, TextContent } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
+import { type Observed, observed } from "./attempts.ts"
 import { causeOf, mailboxOf, type MailboxReadFailure, type PushResources, readBatch, readHead,
   readMailbox } from "./mailbox-reader.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
@@ -146,12 +147,16 @@ export const sendTest = (
         return Effect.succeed(undefined)
       })
     )
-  const resultOf = (outcome: DeliveryOutcome, nowMs: number): RegistrationMessage => {
+  const resultOf = (
+    { exchange, outcome }: Observed<DeliveryOutcome>,
+    nowMs: number
+  ): RegistrationMessage => {
     const { begunMs, failure, revoked } = findings
     return revoked ?? {
       _tag: "Tested",
       id,
       outcome: failure ?? outcome,
+      ...failure === undefined ? { exchange } : {},
       ...begunMs === undefined ? {} : { durationMs: Math.max(0, nowMs - begunMs) }
     }
   }
@@ -164,9 +169,9 @@ export const sendTest = (
     }
     tests.begin(self.id, action)
     const bounds = { cause: causeOf(self, action), refusesRedirects: form !== "native" }
-    const load = loadAt(clock)
-    return deps.outbound.post({ uri: callback, load, ...bounds, ...reachOf(action) }).pipe(
-      Effect.map((outcome) => resultOf(outcome, clock.currentTimeMillisUnsafe()))
+    const request = { uri: callback, load: loadAt(clock), ...bounds, ...reachOf(action) }
+    return observed(action, (observer) => deps.outbound.post({ ...request, observer })).pipe(
+      Effect.map((result) => resultOf(result, clock.currentTimeMillisUnsafe()))
     )
   }).pipe(Effect.ensuring(Effect.sync(() => tests.end(self.id, action))))
 }

@@ -11,7 +11,7 @@ import { RegistrationMessage, RegistrationState } from "../../actors/registratio
 import { codecsOf } from "../../actors/schemas.ts"
 import { nowMs } from "./cells.ts"
 import { active, callback, decide, type Decided, deferred, delivered, describeIt, expectEnd,
-  faulted, looking, paused, pushed, pushing, refused, type Registered, remove, verified,
+  faulted, looking, paused, pushed, pushing, refused, type Registered, remove, tested, verified,
   verifying } from "./registration-cells.ts"
 
 const exchangeOf = (text: string, code = 500): ExchangeRecord => ({
@@ -84,6 +84,26 @@ describe("the attempt of a result", () => {
     })
     for (const unknown of ["", "{}", JSON.stringify({ ...other, exchange: "elsewhere" })]) {
       expect(decodeAttempt(unknown)).toBeUndefined()
+    }
+  })
+
+  it("has what a test has exchanged, which is not repeated", () => {
+    const begun = { ...active, test: { id: "t1", startsMs: [nowMs] } }
+    const failed = decide(begun, { ...tested, outcome: refused, exchange })
+    expect(attemptIn(failed)).toEqual({
+      kind: "test",
+      exchange,
+      problem: "not found",
+      follows: "none"
+    })
+    expect(attemptIn(decide(begun, { ...tested, exchange }))).toMatchObject({ follows: "done" })
+    const browser = { ...begun, form: "webpush" as const, p256dh: "key" }
+    const unwanted: DeliveryOutcome = { _tag: "PermanentFailure", code: 403, problem: "no" }
+    expect(attemptIn(decide(browser, { ...tested, outcome: unwanted, exchange })))
+      .toMatchObject({ kind: "test", follows: "suspended" })
+    // Nothing was sent, or it was another test.
+    for (const other of [{ outcome: refused }, { outcome: deferred, exchange }, { id: "t0" }]) {
+      expect(decide(begun, { ...tested, ...other }).items ?? []).toEqual([])
     }
   })
 

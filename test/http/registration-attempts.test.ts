@@ -149,6 +149,45 @@ describe("GET …/registrations/{registration}/attempts", () => {
     expect(linked.header("link")).toContain(`<${href}/attempts>; rel="related"`)
   })
 
+  it("are explained in the list of registrations, as in the document of one", async () => {
+    const { href } = await failing("listed")
+    const list = href.slice(0, href.lastIndexOf("/"))
+    const names = ["cursor", "last", "code", "problem"] as const
+    const entryIn = ({ text }: { readonly text: string }) => JSON.parse(text).registration[0]
+    const inJson = entryIn(
+      await eventually(
+        () => get(list, "application/json"),
+        (answer) => entryIn(answer).next !== undefined
+      )
+    )
+    expect(inJson).toMatchObject({ href, cursor: "0", code: "500", problem: "answered 500" })
+    const [entry] = childrenOf((await get(list)).xml, "registration")
+    expect(textOf(childOf(entry as Element, "problem") as Element)).toBe("answered 500")
+    const one = JSON.parse((await get(href, "application/json")).text)
+    expect(Object.keys(inJson)).toEqual(expect.arrayContaining([...names]))
+    expect(Object.keys(one)).toEqual(expect.arrayContaining([...names]))
+  })
+
+  it("shows what a test was, in the document and on both pages", async () => {
+    const { href } = await failing("tried")
+    const { xml } = await service.send("POST", `${href}/test`, { basic: owner })
+    expect(childOf(xml, "test")?.attributes).toMatchObject({ status: "failed", code: "500" })
+    const all = childrenOf((await get(`${href}/attempts`)).xml, "attempt")
+    const attempt = all.find(({ attributes }) => attributes["kind"] === "test") as Element
+    expect(attempt.attributes).toMatchObject({ code: "500", follows: "none" })
+    expect(attempt.attributes).not.toHaveProperty("next")
+    const sent = headersIn(childOf(attempt, "request"))
+    expect(sent["webhook-id"]).toMatch(/^msg_/)
+    expect(sent["webhook-signature"]).toMatch(/^v1,.{8}…$/)
+    const answer = childOf(attempt, "answer") as Element
+    expect(textOf(childOf(answer, "body") as Element)).toBe(JSON.stringify(hostile))
+    expect(headersIn(answer)).not.toHaveProperty("set-cookie")
+    const page = await get(`${href}/attempts`, "text/html")
+    expect(page.text).toContain(" test: answered 500")
+    expect(page.text).toContain("next attempt none: a test is not repeated")
+    expect((await get(href, "text/html")).text).toContain(" test: answered 500")
+  })
+
   it("shows the start of what is no echo of the challenge", async () => {
     const mailbox = await service.open("welcoming")
     const made = await service.register(mailbox.href, `${receiver.origin}/page`)

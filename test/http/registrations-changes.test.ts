@@ -82,15 +82,26 @@ describe("GET of the collection and of one", () => {
     ])
     expect(childrenOf(listed.xml).map(({ attributes, name }) => ({ name, ...attributes }))).toEqual(
       [
-        { name: "registration", href, status: "active", form: "native", callback, attempts: "0" },
         {
+          name: "registration",
+          href,
+          status: "active",
+          form: "native",
+          callback,
+          cursor: "0",
+          attempts: "0",
+          last: expect.any(String),
+          code: "200"
+        },
+        expect.objectContaining({
           name: "registration",
           href: second.header("location"),
           status: "unverified",
           form: "native",
           callback: other,
+          cursor: "0",
           attempts: expect.stringMatching(/^[01]$/)
-        }
+        })
       ]
     )
     expect(listed.text).not.toContain("whsec_")

@@ -1,6 +1,6 @@
 /**
- * The last attempts to push to a callback and to verify it: the document, the page, and their short
- * form on the page of the registration.
+ * The last attempts to push to a callback, to verify it and to test it: the document, the page, and
+ * their short form on the page of the registration.
  */
 import type { AttemptFollowUp, RegistrationAttempt } from "../../../actors/registration/index.ts"
 import { type Html, html, nothing } from "../../formats/html/index.ts"
@@ -19,6 +19,7 @@ const followUpTexts: { readonly [F in AttemptFollowUp]: string } = {
   done: "",
   schedule: "by the retry schedule",
   "retry-after": "the receiver has asked for it (Retry-After)",
+  none: "none: a test is not repeated",
   suspended: "none: the registration is suspended",
   "given-up": "none, until it is verified again"
 }

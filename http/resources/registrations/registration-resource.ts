@@ -128,14 +128,16 @@ export const registrationResource: ResourceDefinition = {
       "attempts"
     ]),
     RegistrationEntry: object({
-      ...attributes({ href: uri, callback: uri, topic: uri, attempts: digits }),
+      ...attributes({ href: uri, callback: uri, topic: uri, cursor: digits, attempts: digits }),
+      ...attributes({ last: dateTime, next: dateTime, code: digits }),
       status,
-      form
-    }, ["href", "status", "form", "callback", "attempts"]),
+      form,
+      problem: text
+    }, ["href", "status", "form", "callback", "cursor", "attempts"]),
     RecordedHeader: recordedHeaderSchema,
     RegistrationAttempt: attemptSchema(
-      { kind: attribute(oneOf("push", "verification")) },
-      ["done", "schedule", "retry-after", "suspended", "given-up"],
+      { kind: attribute(oneOf("push", "verification", "test")) },
+      ["done", "schedule", "retry-after", "suspended", "none", "given-up"],
       ["kind", "duration"]
     ),
     CheckedPush: rootElement("signature-check", checkedPush, ["headers", "body"]),

@@ -284,6 +284,9 @@ const testElement = ({ test }: RegistrationView): Element | undefined =>
     problem: test.problem === undefined ? undefined : printable(test.problem)
   })
 
+const problemElement = ({ problem }: RegistrationView): Element | undefined =>
+  optionalElement("problem", problem === undefined ? undefined : printable(problem))
+
 /** The registration document; `secret` only in the answer that shows it. */
 export const registrationElement = (
   mailbox: MailboxRef,
@@ -304,7 +307,7 @@ export const registrationElement = (
     optionalElement("last", isoTime(view.lastAtMs)),
     optionalElement("next", isoTime(view.nextAtMs)),
     optionalElement("code", view.code),
-    optionalElement("problem", view.problem === undefined ? undefined : printable(view.problem)),
+    problemElement(view),
     optionalElement("rotated-until", isoTime(view.rotatedUntilMs)),
     testElement(view)
   )
@@ -360,10 +363,15 @@ export const collectionView = (
       "registrations",
       { href: collectionHref(mailbox), applicationServerKey },
       ...all.map(({ registration, view }) => {
-        const { attempts, callback, form, status } = view
+        const { attempts, callback, code, cursor, form, lastAtMs, nextAtMs, status } = view
         const topic = topicOf(mailbox, view)
         const { href } = registration
-        return element("registration", { href, status, form, callback, topic, attempts })
+        const facts = { cursor, attempts, last: isoTime(lastAtMs), next: isoTime(nextAtMs), code }
+        return element(
+          "registration",
+          { href, status, form, callback, topic, ...facts },
+          problemElement(view)
+        )
       })
     ),
   body: () => collectionPage(mailbox, all),
