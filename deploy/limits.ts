@@ -128,6 +128,9 @@ export const collectorRetryMs = 1_000
 /** How long a node that stops waits for the last spans, and for the last metrics. */
 export const exportsEndMs = 3_000
 
+/** Characters of a column in a table: a longer description is cut, a longer URI is whole. */
+export const columnCharsMax = 60
+
 /** Tags of a notification that `restante send` accepts, as many as a deposit of text may have. */
 export const messageTagsMax = 20
 

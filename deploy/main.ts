@@ -43,10 +43,12 @@ const commandLine = Layer.merge(
 // Stores, archives and content are for their owner alone.
 process.umask(0o077)
 
-Effect.andThen(
-  checkArguments(process.argv.slice(2)),
-  restante.pipe(Command.run({ version }))
-).pipe(
+const args = process.argv.slice(2)
+
+/** `help` and `help COMMAND` are as `--help`, as in other command lines. */
+const withHelpFlag = args[0] === "help" ? [...args.slice(1), "--help"] : args
+
+Effect.andThen(checkArguments(args), Command.runWith(restante, { version })(withHelpFlag)).pipe(
   Effect.tapCause(report),
   Effect.provide(Layer.merge(NodeServices.layer, commandLine)),
   NodeRuntime.runMain({ disableErrorReporting: true, teardown })

@@ -73,7 +73,13 @@ const add = Command.make(
     const { name, service } = yield* locateAccount(flags, account)
     const token = yield* call(service, ({ accounts }) => accounts.create(name, role))
     yield* printToken(name, token, json)
-    if (Option.isNone(reports)) return
+    if (Option.isNone(reports)) {
+      if (json) return
+      return yield* Console.error(
+        `Failures of what ${name} sends are reported nowhere: give --reports-mailbox NAME, or ` +
+          `choose a mailbox at /accounts/${name}.`
+      )
+    }
     const own = { ...service, account: name, token: Redacted.make(token) }
     yield* openReportsMailbox(own, name, reports.value)
   })

@@ -1,25 +1,25 @@
 /** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
 import { Console, Effect, Option, Redacted } from "effect"
-import { Command } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { parseUrl } from "../../actors/index.ts"
-import { type Client, type Mailbox, type Notification, pathOf, type Registration,
-  type RegistrationInfo, type RegistrationTest } from "../../client/index.ts"
+import { type CallbackAttempt, type Client, type Mailbox, type Notification, pathOf,
+  type Registration, type RegistrationInfo, type RegistrationTest } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
-import { printAttempts } from "./attempts/index.ts"
+import { printAttempts, problemBeside } from "./attempts/index.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
 import { type ResourceKind, resourceNames } from "./resource-name/index.ts"
 import { assertOwn, call, locateService, type Refusals, resourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { checkSignature } from "./signature-check/index.ts"
-import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome, table,
-  take } from "./terminal.ts"
+import { cut, endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome,
+  table, take } from "./terminal.ts"
 
 const verificationMs = 15_000
 
@@ -176,24 +176,35 @@ const readNotification = Effect.fnUntraced(function*(
   file: string | undefined,
   json: boolean
 ): Effect.fn.Return<void, CommandFailed> {
-  const notification = yield* callMailbox(location, (mailbox) => mailbox.get(location.path))
+  const notification = yield* callMailbox(
+    location,
+    (mailbox) => mailbox.get(location.path),
+    { 401: readerRefusals(location)[401] }
+  )
   if (json) yield* printJson(documentOf(notification))
   else if (file !== "-") yield* Console.log(cells(notification).join("\n"))
   if (file !== undefined) yield* saveMessage(location, notification, file)
 })
 
-const readerRefusals: Refusals = {
-  401: [
-    "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
-    "use one of them"
-  ],
+/** The problem and the advice for readers; a token that the service knows is not refused by 401. */
+const readerRefusals = ({ service: { token } }: MailboxLocation) => ({
+  401: token === undefined
+    ? [
+      "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
+      "use one of them"
+    ]
+    : [
+      "the service does not accept the token, which is unknown, revoked or has expired",
+      "use another one (RESTANTE_TOKEN, --token-file, or a context), or the secret URI of the " +
+      "mailbox"
+    ],
   403: ["this account may not read the mailbox", "use the token of its owner, or its secret URI"],
   404: [
     "there is no such mailbox, or the secret part of its URI is wrong",
     "correct the name or the URI"
   ],
   410: ["the mailbox has been deleted", "name another one"]
-}
+} satisfies Refusals)
 
 export const readCommand = Command.make(
   "read",
@@ -228,9 +239,12 @@ export const readCommand = Command.make(
     yield* callMailbox(location, async (mailbox) => {
       for await (const notification of take(mailbox.notifications(options), limit)) {
         if (json) printLine(jsonText(documentOf(notification)))
-        else rows.push([...cells(notification), notification.href])
+        else {
+          const [received = "", description = "", url = ""] = cells(notification)
+          rows.push([received, cut(description), url, notification.href])
+        }
       }
-    }, readerRefusals)
+    }, readerRefusals(location))
     if (json) return
     const heading = ["RECEIVED", "DESCRIPTION", "MESSAGE", "NOTIFICATION"]
     yield* rows.length === 0
@@ -322,7 +336,7 @@ export const watchCommand = Command.make(
         if (Option.isSome(exec)) await runFor(exec.value, notification, document)
         else printLine(json ? document : cells(notification).join("\t"))
       }
-    }, readerRefusals)
+    }, readerRefusals(location))
   })
 ).pipe(
   Command.withDescription("Print the notifications of a mailbox, and new ones as they arrive"),
@@ -347,8 +361,11 @@ const testDocument = ({ code, milliseconds, ...test }: RegistrationTest) => ({
 })
 
 /** The state as JSON. */
-const registrationDocument = ({ attempts, code, test, ...info }: RegistrationInfo) => ({
+const registrationDocument = (
+  { attempts, code, cursor, test, ...info }: RegistrationInfo
+) => ({
   ...info,
+  cursor: String(cursor),
   attempts: String(attempts),
   code: code?.toString(),
   ...test === undefined ? {} : { test: testDocument(test) }
@@ -359,28 +376,58 @@ const printRegistration = (info: RegistrationInfo, json: boolean): Effect.Effect
     ? printJson(registrationDocument(info))
     : Console.log(table([heading, registrationCells(info)]))
 
-/** What came of a test event; the command fails if it was not delivered. */
+/** A test event with what was exchanged, as far as the service has kept it. */
+interface ObservedTest {
+  readonly test: RegistrationTest
+  readonly attempt: CallbackAttempt | undefined
+}
+
+/** Sends a test event. What was exchanged is the newest attempt of this kind since its start. */
+const sendTest = async (registration: Registration): Promise<ObservedTest> => {
+  const test = await registration.test()
+  // The test is over: it is no failure of it if the attempts cannot be read.
+  const attempts = await registration.attempts().catch(() => [])
+  const attempt = attempts.find(({ at, kind }) =>
+    kind === "test" && Date.parse(at) >= Date.parse(test.started)
+  )
+  return { test, attempt }
+}
+
+const testFailures: ReadonlyMap<string, readonly [problem: string, advice: string]> = new Map([
+  ["pending", [
+    "the test of the callback has no result yet",
+    "see it later with restante registrations show"
+  ]],
+  ["unknown", [
+    "the result of the test of the callback is not known, as the service ended before the answer",
+    "repeat the command"
+  ]]
+])
+
+/** What came of a test event; the command fails if it was not delivered, and shows the answer. */
 const printTest = (
-  test: RegistrationTest,
+  { attempt, test }: ObservedTest,
   json: boolean
 ): Effect.Effect<void, CommandFailed> => {
-  const { code, milliseconds, problem, status } = test
+  const { code, milliseconds, status } = test
+  const problem = problemBeside(test)
   const parts = [
     status,
     ...code === undefined ? [] : [`answered ${code}`],
-    ...milliseconds === undefined ? [] : [`${milliseconds} ms`],
-    ...problem === undefined ? [] : [problem]
+    ...problem === undefined ? [] : [problem],
+    ...milliseconds === undefined ? [] : [`${milliseconds} ms`]
   ]
-  const printed = json ? printJson(testDocument(test)) : Console.log(plain(parts.join(", ")))
-  return status === "delivered" ? printed : Effect.andThen(
-    printed,
-    Effect.fail(failed(
-      `the test of the callback is ${plain(status)}`,
-      status === "pending"
-        ? "see its result later with restante registrations show"
-        : "correct the callback, and repeat the command"
-    ))
-  )
+  const printed = json
+    ? printJson({ ...testDocument(test), attempt })
+    : Console.log(plain(parts.join(", ")))
+  if (status === "delivered") return printed
+  const exchanged = json || attempt === undefined
+    ? Effect.void
+    : printAttempts([attempt], json, ({ kind }) => kind)
+  const [what, advice] = testFailures.get(status) ??
+    ["the test of the callback has failed", "correct the callback, and repeat the command"]
+  const failing = Effect.andThen(exchanged, Effect.fail(failed(what, advice)))
+  return Effect.andThen(printed, failing)
 }
 
 /** Waits until the callback has echoed its challenge, for a limited time. */
@@ -439,6 +486,11 @@ export const registerCommand = Command.make(
   }])
 )
 
+const registrationArgument = textArgument(
+  "registration",
+  "MAILBOX/ID, or its URI; - for a secret URI, on standard input or typed on a terminal"
+)
+
 /** A command about one registration. */
 const registrationCommand = <A>(
   name: string,
@@ -450,10 +502,7 @@ const registrationCommand = <A>(
     name,
     {
       ...mailboxFlags,
-      which: textArgument(
-        "registration",
-        "MAILBOX/ID, or its URI; - for a secret URI, on standard input or typed on a terminal"
-      ),
+      which: registrationArgument,
       json: jsonFlag()
     },
     Effect.fnUntraced(function*({ json, which, ...flags }) {
@@ -465,6 +514,28 @@ const registrationCommand = <A>(
       yield* print(result, json, location.path)
     })
   ).pipe(Command.withDescription(description))
+
+const replay = Command.make(
+  "replay",
+  {
+    ...mailboxFlags,
+    which: registrationArgument,
+    since: Flag.String("since").pipe(
+      Flag.withMetavar("time"),
+      Flag.withDescription("What came since, such as 2026-07-01T00:00:00Z, or after a position")
+    ),
+    until: textFlag("until", "time", "Only what came until then; later changes follow in any case"),
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ json, since, until, which, ...flags }) {
+    const location = yield* locateMailbox(which, flags, registrations)
+    const info = yield* callMailbox(
+      location,
+      (mailbox) => mailbox.registration(location.path).replay(since, Option.getOrUndefined(until))
+    )
+    yield* printRegistration(info, json)
+  })
+).pipe(Command.withDescription("Push again what came in a span of time"))
 
 const listRegistrations = Command.make(
   "list",
@@ -510,9 +581,10 @@ export const registrationsCommand = Command.make("registrations").pipe(
     registrationCommand(
       "test",
       "Send one push without a new change, and print what came of it",
-      (registration) => registration.test(),
+      sendTest,
       printTest
     ),
+    replay,
     registrationCommand(
       "rotate",
       "Create a new secret; both sign for a day",

@@ -1,6 +1,7 @@
 /** `restante send` and `restante outbox …`: the account's outgoing mailbox. */
 import { Console, Effect, Option, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { parseUrl } from "../../actors/index.ts"
 import { type NotificationProgress, type Outgoing, type OutgoingPauses, pathOf, type Recipient,
   type Sent, type SentStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
@@ -9,7 +10,8 @@ import { printAttempts } from "./attempts/index.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, sinceFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
-import { checkMessage, type Message, messageFlags, publish, withdrawContent } from "./message.ts"
+import { checkMessage, type Message, messageFlags, publish,
+  withdrawContent } from "./message/index.ts"
 import { mailboxUri } from "./resource-name/index.ts"
 import { asAccount, call, ownResourceOf, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
@@ -263,7 +265,12 @@ const withdraw = Command.make(
   { which },
   Effect.fnUntraced(function*({ which }) {
     const { json, path, service } = yield* locateNotification(which)
-    const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).withdraw())
+    const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).withdraw(), {
+      409: [
+        "the notification was withdrawn before",
+        "see with restante outbox show what its recipients have got"
+      ]
+    })
     yield* printOutcome(json, documentOf(progress), "The notification is withdrawn.")
   })
 ).pipe(Command.withDescription("Withdraw a notification: its recipients see when it was withdrawn"))
@@ -285,20 +292,42 @@ const pausesDocument = ({ origins, since }: OutgoingPauses) => ({
   pause: origins
 })
 
-/** What is paused, for a person. */
-const pausesText = ({ origins, since }: OutgoingPauses): string => {
+/** What is paused, for a person; undefined if nothing is. */
+const pausesText = ({ origins, since }: OutgoingPauses): string | undefined => {
   const all = since === undefined ? [] : [`All relays are paused since ${plain(since)}.`]
   const some = origins.map((one) =>
     `Relays to ${plain(one.origin)} are paused since ${plain(one.since)}.`
   )
-  return [...all, ...some].join("\n") || "No relay is paused."
+  const lines = [...all, ...some]
+  return lines.length === 0 ? undefined : lines.join(" ")
+}
+
+/** What was resumed, if it was paused, and what is paused yet. */
+const resumedText = (
+  before: OutgoingPauses,
+  after: OutgoingPauses,
+  only: string | undefined
+): string => {
+  const origin = only === undefined ? undefined : new URL(only).origin
+  const wasPaused = origin === undefined
+    ? before.since !== undefined
+    : before.origins.some((one) => one.origin === origin)
+  const subject = origin === undefined ? "The relays" : `Relays to ${plain(origin)}`
+  const first = `${subject} ${wasPaused ? "are resumed" : "were not paused"}.`
+  return [first, pausesText(after) ?? []].flat().join(" ")
+}
+
+/** What has changed, for a person. */
+interface PausesChange {
+  readonly pauses: OutgoingPauses
+  readonly message: string
 }
 
 /** The command that pauses or resumes the outgoing mailbox of the account, or an origin. */
 const pausing = (
   name: "pause" | "resume",
   description: string,
-  change: (outgoing: Outgoing, origin: string | undefined) => Promise<OutgoingPauses>
+  change: (outgoing: Outgoing, origin: string | undefined) => Promise<PausesChange>
 ) =>
   Command.make(
     name,
@@ -311,7 +340,7 @@ const pausing = (
     },
     Effect.fnUntraced(function*({ origin }) {
       const only = Option.getOrUndefined(origin)
-      if (only !== undefined && !/^https?:\/\/[^/?#]/i.test(only)) {
+      if (only !== undefined && !/^https?:$/.test(parseUrl(only)?.protocol ?? "")) {
         return yield* wrongUsage(
           `--origin is ${plain(only)}, which is no http or https URI`,
           "give one such as https://receiver.example"
@@ -319,21 +348,28 @@ const pausing = (
       }
       const { json, ...flags } = yield* outbox
       const service = yield* asAccount(flags)
-      const pauses = yield* call(service, ({ outgoing }) => change(outgoing, only))
-      yield* printOutcome(json, pausesDocument(pauses), pausesText(pauses))
+      const { message, pauses } = yield* call(service, ({ outgoing }) => change(outgoing, only))
+      yield* printOutcome(json, pausesDocument(pauses), message)
     })
   ).pipe(Command.withDescription(description))
 
 const pause = pausing(
   "pause",
   "Pause the relays of the account, or those to an origin: what is sent waits",
-  (outgoing, origin) => outgoing.pause(origin)
+  async (outgoing, origin) => {
+    const pauses = await outgoing.pause(origin)
+    return { pauses, message: pausesText(pauses) ?? "Others have resumed the relays meanwhile." }
+  }
 )
 
 const resume = pausing(
   "resume",
   "Resume the relays of the account, or those to an origin: what has waited is sent",
-  (outgoing, origin) => outgoing.resume(origin)
+  async (outgoing, origin) => {
+    const before = await outgoing.pauses()
+    const pauses = await outgoing.resume(origin)
+    return { pauses, message: resumedText(before, pauses, origin) }
+  }
 )
 
 /** Prints the newest notifications with their counts, such as `success=3 retry=1`. */

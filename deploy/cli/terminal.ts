@@ -4,6 +4,7 @@ import { CliOutput } from "effect/cli"
 import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { type CommandFailed, exitCodes, unreadableFile } from "../command-failure.ts"
+import { columnCharsMax } from "../limits.ts"
 
 /** How many entries the largest page of the service has. */
 const pageEntriesMax = 1000
@@ -53,12 +54,23 @@ export const plain = (text: string): string => text.replace(unprintable, " ")
 /** Foreign text of several lines, each without effects on the terminal. */
 export const plainLines = (text: string): string => text.split("\n").map(plain).join("\n")
 
-/** Rows in aligned columns, without effects on the terminal. */
+/** The beginning of a text that a column is to hold. */
+export const cut = (text: string): string => {
+  const chars = [...text]
+  return chars.length <= columnCharsMax ? text : `${chars.slice(0, columnCharsMax - 1).join("")}…`
+}
+
+/**
+ * Rows in aligned columns, without effects on the terminal. A cell that is longer than a column may
+ * be is whole, and moves only what follows it.
+ */
 export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
   const rows = cells.map((row) => row.map(plain))
   const widths: Array<number> = []
   for (const row of rows) {
-    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
+    for (const [at, cell] of row.entries()) {
+      if (cell.length <= columnCharsMax) widths[at] = Math.max(widths[at] ?? 0, cell.length)
+    }
   }
   return rows.map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd())
     .join("\n")
@@ -85,7 +97,11 @@ const standardErrorConsole: Console.Console = Object.assign(Object.create(consol
 const wrongLine = (
   { commandPath, errors }: CliOutput.Presenter.InvalidInvocation
 ): string => {
-  const faults = errors.map(({ message }) => message.replace(/\s+/g, " "))
+  // What the library says of a schema, whose own message begins with the same word.
+  const preface = /Expected: Schema validation failed: (?:Expected )?/
+  const faults = errors.map(({ message }) =>
+    message.replace(/\s+/g, " ").replace(preface, "Expected ")
+  )
   return [...faults, `try \`${commandPath.join(" ")} --help\``]
     .map((line) => `restante: ${line}\n`).join("")
 }

@@ -43,6 +43,8 @@ const missing = "/nonexistent/file"
 const message = "send --to alice --description x"
 
 const usage: ReadonlyArray<Row> = [
+  ["read inbox --limit 0", 2, "--limit: \"0\". Expected a value between 1", "--limit", "--help"],
+  ["context add A! --url http://a.test", 2, "<name>: \"A!\". Expected 1 to 64", "A!", "--help"],
   ["account add A!", 2, "Expected the URI of an account", "A!", "--help"],
   ["account add bob", 2, "no token", "/127.0.0.1:", "set ADMIN_TOKEN", noToken],
   ["account add bob --token x", 2, "no flag", "--token", "set RESTANTE_TOKEN"],
@@ -132,9 +134,9 @@ const refusals: ReadonlyArray<Row> = [
     [403, 1, "use the token of an account"],
     [404, 1, "correct the name or the URI"],
     [405, 1, "use another command"],
-    [409, 1, "read its state"],
+    [409, 1, "look at its state"],
     [410, 1, "name another one"],
-    [412, 1, "read its state"],
+    [412, 1, "has changed meanwhile"],
     [413, 1, "send less"],
     [415, 1, "give another media type"],
     [422, 1, "correct the value"],
@@ -152,7 +154,10 @@ const refusals: ReadonlyArray<Row> = [
   ]),
   ["registrations list s500", 1, "500", "/mailboxes/s500", "ask the operator"],
   ["registrations list s507-detail", 1, "it is full", "/mailboxes/s507-detail", "remove one first"],
-  ["read s401", 1, "needs its secret URI", "/mailboxes/s401", "use one of them"],
+  ["read s401", 1, "needs its secret URI", "/mailboxes/s401", "use one of them", noToken],
+  ["read s401", 1, "unknown, revoked or has expired", "/mailboxes/s401", "use another one"],
+  ["read s401/x", 1, "unknown, revoked or has expired", "/mailboxes/s401", "use another one"],
+  ["watch s401", 1, "unknown, revoked or has expired", "/mailboxes/s401", "use another one"],
   ["read s404", 1, "no such mailbox", "/mailboxes/s404", "correct the name"],
   ["read s410", 1, "has been deleted", "/mailboxes/s410", "name another one"],
   [

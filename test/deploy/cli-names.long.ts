@@ -119,6 +119,7 @@ const rows: ReadonlyArray<Row> = [
   ["registrations pause RESOURCE", register],
   ["registrations lift RESOURCE", register],
   ["registrations test RESOURCE", register],
+  ["registrations replay RESOURCE --since 2026-01-01T00:00:00Z", register],
   ["registrations rotate RESOURCE", register],
   ["registrations delete RESOURCE", register],
   ["outbox show RESOURCE", send],

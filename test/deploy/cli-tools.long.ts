@@ -3,11 +3,12 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { streamFindings } from "../../deploy/doctor/stores.ts"
-import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import { adminToken, eventually, publicUrl, type Service, start,
+  temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
 import { freePorts, type NatsServer, startServer } from "../runtime/nats/servers.ts"
-import { endCommands, type Environment, fileWith, type Ran, run,
-  serviceEnv } from "./cli-harness.ts"
+import { endCommands, type Environment, fileWith, type Ran, run, serviceEnv,
+  withinMs } from "./cli-harness.ts"
 
 let service: Service
 
@@ -186,9 +187,23 @@ describe("restante register", () => {
     const [lifted] = await json(["registrations", "lift", uri])
     expect(lifted).toMatchObject({ href: found.href, status: "active" })
     const [tested] = await json(["registrations", "test", uri])
-    expect(tested).toMatchObject({ status: "delivered", code: "204" })
+    expect(tested).toMatchObject({
+      status: "delivered",
+      code: "204",
+      attempt: { kind: "test", code: 204, follows: "done", answer: { bytes: 0 } }
+    })
+    const [latest] = await json(["registrations", "attempts", uri])
+    expect(latest).toEqual(tested.attempt)
     const shownTest = await restante(["registrations", "test", uri])
     expect(shownTest.stdout).toMatch(/^delivered, answered 204, \d+ ms\n$/)
+    const span = ["--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z"]
+    const [replayed] = await json(["registrations", "replay", uri, ...span])
+    expect(replayed).toMatchObject({ href: found.href, status: "active", cursor: found.cursor })
+    await json(["registrations", "replay", uri, ...span.slice(0, 2)])
+    await eventually(withinMs, "it is pushed again", async () => {
+      const attempts = await json(["registrations", "attempts", uri])
+      return attempts.some(({ kind }) => kind === "push") || undefined
+    })
     expect(await json(["registrations", "list", "alice"])).toHaveLength(1)
     expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
@@ -199,6 +214,9 @@ describe("restante register", () => {
   it("does so with an account's token and secret URIs from standard input", async () => {
     const callback = `${echoing}/shared`
     const issued = await restante(["account", "add", "bob"])
+    expect(issued.stderr).toMatch(
+      /^Token of bob, .*\nFailures of what bob sends are reported nowhere: give --reports-mailbox /
+    )
     const bob: Environment = { RESTANTE_TOKEN: issued.stdout.trim() }
     const made = await restante(["register", "-", callback, "--wait"], bob, secretUri())
     expect(made.status, made.stderr).toBe(0)
@@ -209,6 +227,24 @@ describe("restante register", () => {
     expect(await json(["registrations", "list", "-"], bob, secretUri())).toHaveLength(1)
     const deleted = await restante(["registrations", "delete", "-"], bob, uri)
     expect(deleted).toMatchObject({ status: 0 })
+  })
+
+  it("shows what a callback that fails has answered to a test", async () => {
+    const broken = await receiver((request, response) => {
+      if (!echoes(request, response)) response.writeHead(500).end("no such table")
+    })
+    const made = await restante(["register", "alice", `${broken}/hook`, "--wait"])
+    const [uri = ""] = made.stdout.split("\n")
+    const ran = await restante(["registrations", "test", uri])
+    expect(ran.stdout).toMatch(/^failed, answered 500, \d+ ms\n\S+ test: 500, \d+ ms; next: none /)
+    expect(ran.stdout).toContain("  > webhook-id: msg_")
+    expect(ran.stdout).toContain("  | no such table")
+    expect(ran).toMatchObject({
+      status: 1,
+      stderr: "restante: the test of the callback has failed: correct the callback, and repeat " +
+        "the command\n"
+    })
+    expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
   })
 
   it("reports that the callback does not echo", async () => {

@@ -56,6 +56,13 @@ describe("restante", () => {
     expect(restante(["--completions", "bash"]).stdout).toContain("serve")
   })
 
+  it("takes help, and help of a command, as --help", () => {
+    expect(restante(["help"])).toEqual(restante(["--help"]))
+    const named = restante(["help", "outbox", "retry"])
+    expect(named).toEqual(restante(["outbox", "retry", "--help"]))
+    expect(named).toMatchObject({ status: 0, stdout: expect.stringContaining("--since") })
+  })
+
   it.each([
     [["unknown"], "restante", "unknown"],
     [["serve", "--prot", "1"], "restante serve", "--prot"],

@@ -6,11 +6,16 @@ import { jsonText, plain } from "../terminal.ts"
 const headerLines = (sign: string, headers: ReadonlyArray<RecordedHeader>) =>
   headers.map(([name, value]) => `  ${sign} ${plain(`${name}: ${value}`)}`)
 
+/** The problem, unless it has no more than the code, which is shown beside it. */
+export const problemBeside = (
+  { code, problem }: Pick<RecordedAttempt, "code" | "problem">
+): string | undefined => code !== undefined && problem === `answered ${code}` ? undefined : problem
+
 /** The result, the duration and the redirects. */
 const resultOf = ({ code, durationMs, problem, redirects }: RecordedAttempt): string =>
   [
     code ?? "no answer",
-    problem ?? [],
+    problemBeside({ code, problem }) ?? [],
     durationMs === undefined ? [] : `${durationMs} ms`,
     redirects === 0 ? [] : `after ${redirects} ${redirects === 1 ? "redirect" : "redirects"}`
   ].flat().join(", ")

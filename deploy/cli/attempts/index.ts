@@ -1,2 +1,2 @@
 /** Attempts as text or JSON. */
-export { printAttempts } from "./attempt-lines.ts"
+export { printAttempts, problemBeside } from "./attempt-lines.ts"

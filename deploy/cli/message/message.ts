@@ -2,14 +2,14 @@
 import { Effect, Option, Redacted, type Scope } from "effect"
 import { Flag } from "effect/cli"
 import { extname } from "node:path"
-import { parseUrl } from "../../actors/index.ts"
-import { type Client, type NotificationInput, pathOf, ProblemError } from "../../client/index.ts"
-import { type CommandFailed, failed } from "../command-failure.ts"
-import { messageTagsMax } from "../limits.ts"
-import { readSecret } from "../secret-input.ts"
-import { secretFileFlag, switchFlag, textFlag } from "./flags.ts"
-import { call, failureOf, type ServiceLocation, wrongUsage } from "./service/index.ts"
-import { bytesOf, plain, webStream } from "./terminal.ts"
+import { parseUrl } from "../../../actors/index.ts"
+import { type Client, type NotificationInput, pathOf, ProblemError } from "../../../client/index.ts"
+import { type CommandFailed, failed } from "../../command-failure.ts"
+import { messageTagsMax } from "../../limits.ts"
+import { readSecret } from "../../secret-input.ts"
+import { secretFileFlag, switchFlag, textFlag } from "../flags.ts"
+import { call, failureOf, type ServiceLocation, wrongUsage } from "../service/index.ts"
+import { bytesOf, plain, webStream } from "../terminal.ts"
 
 /** The flags of what is sent. */
 export const messageFlags = {

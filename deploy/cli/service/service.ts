@@ -26,9 +26,9 @@ const adviceByStatus: Readonly<Record<number, string>> = {
   404: "correct the name or the URI",
   405: "use another command for this resource",
   408: "see whether it was done, and repeat the command otherwise",
-  409: "read its state, then repeat the command",
+  409: "look at its state, which does not allow this, or choose another name",
   410: "name another one",
-  412: "read its state, then repeat the command",
+  412: "it has changed meanwhile: look at its state, and repeat the command if that still fits",
   413: "send less",
   415: "give another media type",
   422: "correct the value",
@@ -46,7 +46,9 @@ export type Refusals = Readonly<Record<number, readonly [problem: string, advice
 const refused = (error: ProblemError, refusals: Refusals): CommandFailed => {
   const { detail = "", message, status, url = "the service" } = error
   const exitCode = transientStatuses.has(status) ? exitCodes.unavailable : undefined
-  const [problem, advice] = refusals[status] ?? [message, adviceByStatus[status]]
+  // Of a request that the service still carries out, the result follows.
+  const general = status === 409 && error.isIndeterminate ? 503 : status
+  const [problem, advice] = refusals[status] ?? [message, adviceByStatus[general]]
   // Details of the service often end with the advice.
   return refusals[status] === undefined && /[:;] /.test(detail)
     ? failedAs(`${url}: ${problem}`, exitCode)
