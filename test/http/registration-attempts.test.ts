@@ -183,9 +183,9 @@ describe("GET …/registrations/{registration}/attempts", () => {
     expect(textOf(childOf(answer, "body") as Element)).toBe(JSON.stringify(hostile))
     expect(headersIn(answer)).not.toHaveProperty("set-cookie")
     const page = await get(`${href}/attempts`, "text/html")
-    expect(page.text).toContain(" test: answered 500")
+    expect(page.text).toContain("✗ 500</span> test</p>")
     expect(page.text).toContain("next attempt none: a test is not repeated")
-    expect((await get(href, "text/html")).text).toContain(" test: answered 500")
+    expect((await get(href, "text/html")).text).toContain("✗ 500</span> test</p>")
   })
 
   it("shows the start of what is no echo of the challenge", async () => {
