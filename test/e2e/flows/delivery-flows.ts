@@ -13,10 +13,10 @@ interface Recipients {
 const address = async (walk: Walk, uris: ReadonlyArray<string>): Promise<void> => {
   if (!walk.isScripted) return walk.fill("To", uris.join("\n"))
   await walk.keys.to("To")
-  for (const uri of [...uris, "nonsense"]) await (await walk.keys.types(uri)).press("Enter")
+  for (const uri of [...uris, "NOBODY"]) await (await walk.keys.types(uri)).press("Enter")
   await walk.shows("no http or https address")
   await walk.step("chips")
-  await (await walk.keys.back("Remove nonsense")).press("Enter")
+  await (await walk.keys.back("Remove NOBODY")).press("Enter")
   await walk.shows(uris.length === 1 ? "1 address." : `${uris.length} addresses.`)
 }
 
