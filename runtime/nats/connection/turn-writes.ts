@@ -41,6 +41,23 @@ interface WaitingMessage {
   readonly publication: Publication
 }
 
+/** What the client library's connection writes with; its types do not show it. */
+interface ByteWriter {
+  /** Writes bytes of the protocol of NATS when the microtasks have run. */
+  readonly sendCommand: (bytes: Uint8Array) => void
+  /** Statistics of the connection. */
+  outMsgs: number
+  outBytes: number
+}
+
+/** Undefined for a connection that is not the client library's, such as a simulated one. */
+const byteWriterOf = (nc: NatsConnection): ByteWriter | undefined => {
+  const { protocol } = nc as unknown as { readonly protocol?: Partial<ByteWriter> }
+  return typeof protocol?.sendCommand === "function" ? protocol as ByteWriter : undefined
+}
+
+const whiteSpace = /\s/
+
 /** Bytes that a text takes at most: a UTF-16 unit takes at most three. */
 const bytesMaxOf = (data: Uint8Array | string): number =>
   typeof data === "string" ? 3 * data.length : data.length
@@ -70,10 +87,14 @@ export class TurnWrites {
 
   /**
    * Publishes at the end of this turn or a little later, in the order of the calls. Throws an Error
-   * when the connection is closed or the message is too large for the server.
+   * when the connection is closed, the message is too large for the server, or a subject has white
+   * space, which would end it.
    */
   publish(subject: string, data: Uint8Array | string, publication: Publication = {}): void {
     if (this.nc.isClosed()) throw new Error("the connection to NATS is closed")
+    if (whiteSpace.test(subject) || whiteSpace.test(publication.reply ?? "")) {
+      throw new Error(`white space in a subject: ${JSON.stringify(subject)}`)
+    }
     const payloadMax = this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY
     const bytesMax = payloadMax - (publication.headersText?.length ?? 0)
     if (isLarger(data, bytesMax)) {
@@ -113,14 +134,16 @@ export class TurnWrites {
     this.waiting = []
     if (waiting.length === 0) return
     this.writes++
-    for (const message of waiting) this.write(message)
+    const writer = byteWriterOf(this.nc)
+    if (writer === undefined) { for (const message of waiting) this.publishOne(message) }
+    // A connection that has closed loses them, like one that breaks.
+    else if (!this.nc.isClosed()) this.writeTogether(writer, waiting)
   }
 
-  private write({ data, publication: { headersText, reply }, subject }: WaitingMessage): void {
-    // The connection would make an array with memory of its own, which costs more to collect.
-    const bytes = typeof data === "string" ? Buffer.from(data) : data
+  private publishOne(message: WaitingMessage): void {
+    const { data, publication: { headersText, reply }, subject } = message
     try {
-      this.nc.publish(subject, bytes, {
+      this.nc.publish(subject, data, {
         ...reply === undefined ? {} : { reply },
         ...headersText === undefined ? {} : { headers: rawHeaders(headersText) }
       })
@@ -128,6 +151,32 @@ export class TurnWrites {
     } catch {
       // The connection has closed: the message is lost, as on a connection that breaks.
     }
+  }
+
+  /**
+   * Writes the messages as the bytes of the protocol of NATS (`PUB`, `HPUB`). Texts are joined
+   * before they become bytes: by the client library each message takes four arrays and a copy.
+   */
+  private writeTogether(writer: ByteWriter, messages: ReadonlyArray<WaitingMessage>): void {
+    let text = ""
+    for (const { data, publication: { headersText = "", reply = "" }, subject } of messages) {
+      const length = headersText.length + Buffer.byteLength(data)
+      const to = reply === "" ? subject : `${subject} ${reply}`
+      text += headersText === ""
+        ? `PUB ${to} ${length}\r\n`
+        : `HPUB ${to} ${headersText.length} ${length}\r\n${headersText}`
+      if (typeof data === "string") text += data
+      else {
+        writer.sendCommand(Buffer.from(text))
+        writer.sendCommand(data)
+        text = ""
+      }
+      text += "\r\n"
+      this.messages++
+      writer.outMsgs++
+      writer.outBytes += length
+    }
+    writer.sendCommand(Buffer.from(text))
   }
 
   private schedule(): void {
