@@ -3,8 +3,8 @@ import { Console, Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { type CommandFailed, failed } from "../command-failure.ts"
-import { adminFlags, jsonFlag, Slug, switchFlag, textArgument, textFlag } from "./flags.ts"
-import { AccountText } from "./resource-name/index.ts"
+import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
+import { AccountText, MailboxText } from "./resource-name/index.ts"
 import { asAdmin, call, ownResourceOf, type ServiceLocation, wrongUsage } from "./service/index.ts"
 import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
@@ -63,17 +63,20 @@ const add = Command.make(
       Flag.atLeast(0)
     ),
     reports: Flag.String("reports-mailbox").pipe(
-      Flag.withMetavar("name"),
+      Flag.withMetavar("name|uri"),
       Flag.withDescription("Open this mailbox for reports of deliveries that fail for good"),
-      Flag.withSchema(Slug),
+      Flag.withSchema(MailboxText),
       Flag.optional
     )
   },
   Effect.fnUntraced(function*({ account, json, reports, role, ...flags }) {
     const { name, service } = yield* locateAccount(flags, account)
+    const mailbox = Option.isNone(reports)
+      ? undefined
+      : (yield* ownResourceOf(service, reports.value, "mailbox")).segments[0]
     const token = yield* call(service, ({ accounts }) => accounts.create(name, role))
     yield* printToken(name, token, json)
-    if (Option.isNone(reports)) {
+    if (mailbox === undefined) {
       if (json) return
       return yield* Console.error(
         `Failures of what ${name} sends are reported nowhere: give --reports-mailbox NAME, or ` +
@@ -81,7 +84,7 @@ const add = Command.make(
       )
     }
     const own = { ...service, account: name, token: Redacted.make(token) }
-    yield* openReportsMailbox(own, name, reports.value)
+    yield* openReportsMailbox(own, name, mailbox)
   })
 ).pipe(Command.withDescription("Create an account and print its token"))
 

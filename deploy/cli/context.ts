@@ -6,8 +6,8 @@ import { resolve } from "node:path"
 import { type CommandFailed, failed } from "../command-failure.ts"
 import { askSecret, isTerminal, readSecret } from "../secret-input.ts"
 import { allSettings } from "../settings/index.ts"
-import { checkedToken, type Context, type ContextList, contextNamed, readContexts, resolveService,
-  tokenOfEnvironment, writeContexts, wrongUsage } from "./service/index.ts"
+import { checkedToken, type Context, type ContextList, contextNamed, ownAccountOf, readContexts,
+  resolveService, tokenOfEnvironment, writeContexts, wrongUsage } from "./service/index.ts"
 import { accountFlag, accountFlags, jsonFlag, secretFileFlag, Slug, switchFlag,
   textArgument } from "./flags.ts"
 import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
@@ -95,8 +95,12 @@ const add = Command.make(
         "choose another name, or replace it with --replace"
       )
     }
+    const given = Option.isNone(account)
+      ? undefined
+      : { value: account.value, from: "flag --account" }
+    const ofToken = yield* ownAccountOf({ baseUrl: origin }, given)
     const place = yield* placeOfToken(tokenFile, `Token for ${origin}`)
-    const named = Option.isNone(account) ? {} : { account: account.value }
+    const named = ofToken === undefined ? {} : { account: ofToken }
     const context: Context = { url: origin, ...named, ...place }
     // The first context is current at once: nothing else could be meant.
     const current = list.current ?? name
@@ -177,10 +181,11 @@ const show = Command.make(
   { ...accountFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { account, baseUrl, context, token } = yield* resolveService(flags, "account")
+    const ofToken = yield* ownAccountOf({ baseUrl: baseUrl.value }, account)
     const rows = [
       { name: "context", value: context?.name ?? null, from: context?.selection ?? null },
       { name: "url", value: baseUrl.value, from: baseUrl.from },
-      { name: "account", value: account?.value ?? null, from: account?.from ?? null },
+      { name: "account", value: ofToken ?? null, from: account?.from ?? null },
       { name: "token", value: token === undefined ? null : "<set>", from: token?.from ?? null }
     ]
     if (json) return yield* printJson(rows)

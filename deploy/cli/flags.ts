@@ -4,7 +4,7 @@ import { Argument, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes, failed, failedAs } from "../command-failure.ts"
 import { allSettings, type LoadedSettings, loadSettings,
   replacementOfFlag } from "../settings/index.ts"
-import { AccountName } from "./resource-name/index.ts"
+import { AccountText } from "./resource-name/index.ts"
 
 /** A flag for each setting that may be a flag, by name without dashes. */
 export const settingFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
@@ -70,7 +70,7 @@ export const adminFlags = serviceFlags(
 
 /** The flag with the name of the account that a token is for. */
 export const accountFlag = Flag.String("account").pipe(
-  Flag.withSchema(AccountName),
+  Flag.withSchema(AccountText),
   Flag.withMetavar("name|uri"),
   Flag.withDescription("The account of the token (RESTANTE_ACCOUNT)"),
   Flag.optional

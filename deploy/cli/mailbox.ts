@@ -82,11 +82,7 @@ const uriOf = Effect.fnUntraced(function*(
   )
 })
 
-/**
- * The resource of a URI or a name. Without a service of a flag or a variable, the URI names the
- * service. If that is not the current context's, it receives only a token of a flag: any other
- * token belongs to another service.
- */
+/** The resource of a URI or a name. Without a service of a flag or a variable, the URI names it. */
 const locateMailbox = Effect.fnUntraced(function*(
   argument: string,
   flags: ServiceFlags & { readonly "password-file": Option.Option<string> },
@@ -95,12 +91,10 @@ const locateMailbox = Effect.fnUntraced(function*(
   const passwordFile = flags["password-file"]
   yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
   const nameOrUri = yield* uriOf(argument, question)
-  const { isExplicit, ofFlags, ...located } = yield* locateService(flags, "account")
   const named = yield* resourceOf(nameOrUri, kinds, argument)
   const { origin, path } = named
-  const baseUrl = isExplicit ? located.baseUrl : origin ?? located.baseUrl
+  const { account, baseUrl, token } = yield* locateService(flags, "account", origin)
   yield* assertOwn({ baseUrl }, named, argument)
-  const { account, token } = baseUrl === located.baseUrl ? located : ofFlags
   const secret = Option.isNone(passwordFile)
     ? undefined
     : yield* readSecret(passwordFile.value, "Password of the mailbox")

@@ -12,8 +12,7 @@ import { accountFlags, jsonFlag, limitFlag, sinceFlag, switchFlag, textArgument,
   wordFlag } from "./flags.ts"
 import { checkMessage, type Message, messageFlags, publish,
   withdrawContent } from "./message/index.ts"
-import { mailboxUri } from "./resource-name/index.ts"
-import { asAccount, call, ownResourceOf, type ServiceLocation,
+import { asAccount, call, ownResourceOf, recipientUris, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
   table, take } from "./terminal.ts"
@@ -36,8 +35,8 @@ const send = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, CommandFailed, Scope.Scope> {
   // A wrong token fails before anything is published.
   yield* call(service, ({ outgoing }) => outgoing.href())
+  const to = yield* recipientUris(service, message.to)
   const { edit, input } = yield* publish(service, message)
-  const to = message.to.map((one) => mailboxUri(one, service))
   const { href } = yield* call(
     service,
     (client) =>
@@ -210,13 +209,8 @@ const retry = Command.make(
     }
     if (Option.isNone(which)) return
     const { json, path, service } = yield* locateNotification(which.value)
-    const progress = yield* call(
-      service,
-      ({ outgoing }) =>
-        outgoing.sent(path).retry(
-          to.length === 0 ? {} : { to: to.map((one) => mailboxUri(one, service)) }
-        )
-    )
+    const only = to.length === 0 ? {} : { to: yield* recipientUris(service, to) }
+    const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).retry(only))
     const outcome = to.length === 0
       ? "Retrying its failed recipients."
       : `Sending it again to ${plural(to.length, "recipient")}.`

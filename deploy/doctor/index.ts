@@ -1,5 +1,4 @@
 /** Verification of a store, and of everything that a node needs. */
 export { check } from "./check.ts"
 export { examine } from "./doctor.ts"
-export { serviceReportOf } from "./running-service.ts"
 export { checkStoredAudit } from "./stored-audit.ts"

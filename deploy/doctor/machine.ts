@@ -10,7 +10,7 @@ import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted,
 import { openToOthers } from "../node/index.ts"
 import { adminTokenOf, adminTokenProblem, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
-import type { ServiceReport } from "./running-service.ts"
+import type { ServiceReport } from "../service-report.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 

@@ -1,17 +1,10 @@
 /** Findings about the running service, its origin of content, and what it reports of itself. */
 import { Option, Schema } from "effect"
-import { parseUrl } from "../../actors/index.ts"
 import { answerBytesRead, clockFailMs, clockWarnMs, requestMs } from "../limits.ts"
 import { adminTokenOf, allSettings, baseUrlOf, isLoopback, isSecretSetting, type LoadedSettings,
   type NodeSettings, resolvedOn } from "../settings/index.ts"
+import { type ServiceReport, serviceReportOf } from "../service-report.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
-
-/** What a running service reports of itself, in its service document (protocol §6). */
-export interface ServiceReport {
-  readonly version: string
-  /** The start of its URIs: its own BASE_URL. */
-  readonly baseUrl: string
-}
 
 /** The service at the address of the settings. */
 export interface RunningService {
@@ -24,13 +17,6 @@ export interface RunningService {
 
 /** The values of settings by variable, without secrets; undefined for none. */
 type SettingTexts = Readonly<Record<string, string | undefined>>
-
-const ServiceDocument = Schema.Struct({
-  version: Schema.String,
-  link: Schema.Array(Schema.Struct({ rel: Schema.String, href: Schema.String }))
-})
-
-const decodeDocument = Schema.decodeUnknownOption(Schema.fromJsonString(ServiceDocument))
 
 /** How far another clock differs from this one, as precisely as the request's round trip allows. */
 const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
@@ -54,19 +40,6 @@ const startOf = async (response: Response): Promise<string> => {
     if (sizeBytes >= answerBytesRead) break
   }
   return text
-}
-
-/** The entry of the service document that shows where the URIs begin. */
-const shownPath = "/mailboxes"
-
-/** What the service document reports; undefined if the text is none. */
-export const serviceReportOf = (text: string): ServiceReport | undefined => {
-  const document = Option.getOrUndefined(decodeDocument(text))
-  const href = document?.link.find(({ rel }) => rel === shownPath.slice(1))?.href
-  const url = href === undefined ? undefined : parseUrl(href)
-  return document === undefined || url?.pathname !== shownPath
-    ? undefined
-    : { version: document.version, baseUrl: url.origin }
 }
 
 const request = (url: string): Promise<Response> =>

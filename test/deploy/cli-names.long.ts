@@ -4,14 +4,17 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { manualPage } from "../../deploy/manual/index.ts"
-import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
+import { allSettings } from "../../deploy/settings/index.ts"
+import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
-import { endCommands, type Environment, type Ran, run, serviceEnv } from "./cli-harness.ts"
+import { endCommands, type Environment, fileWith, type Ran, run,
+  serviceEnv } from "./cli-harness.ts"
 
 let service: Service
 
+/** A command with the token of RESTANTE_TOKEN, which is for every command. */
 const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
-  run(args, { BASE_URL: service.url, ADMIN_TOKEN: adminToken, ...env }, input).ended
+  run(args, { BASE_URL: service.url, ...env }, input).ended
 
 /** The output of a command that must succeed. */
 const succeed = async (args: ReadonlyArray<string>, input = ""): Promise<string> => {
@@ -41,6 +44,10 @@ const post = async (
 }
 
 let callback = ""
+
+let customers = ""
+
+let sent = ""
 
 const letterTo = (
   to: string
@@ -95,11 +102,20 @@ const ownMailbox = () => Promise.resolve(`${service.url}/mailboxes/alice`)
 
 const bob = () => Promise.resolve(`${service.url}/accounts/bob`)
 
-/** The command with `RESOURCE` for the argument, how to make a resource, and standard input. */
+const admin = () => Promise.resolve(`${publicUrl}/accounts/admin`)
+
+const newMailbox = () => Promise.resolve(`${service.url}/mailboxes/reports-${counter.next()}`)
+
+/**
+ * The command with `RESOURCE` for the argument, how to make a resource, and standard input. NEW is
+ * a name that nothing has yet, SERVICE is the address of the service, CUSTOMERS a file,
+ * and SENT a notification.
+ */
 type Row = readonly [command: string, resource: () => Promise<string>, input?: string]
 
 const rows: ReadonlyArray<Row> = [
   ["account add RESOURCE", () => Promise.resolve(`${service.url}/accounts/x${counter.next()}`)],
+  ["account add NEW --reports-mailbox RESOURCE", newMailbox],
   ["account export RESOURCE", bob],
   ["account remove RESOURCE", account],
   ["account token RESOURCE", bob],
@@ -109,7 +125,13 @@ const rows: ReadonlyArray<Row> = [
   ["account revoke RESOURCE --all", bob],
   ["audit list --account RESOURCE", bob],
   ["send --to RESOURCE --description letter --url http://a.test/x", mailbox],
-  ["read --account RESOURCE alice", () => Promise.resolve(`${publicUrl}/accounts/admin`)],
+  ["context add NEW --url SERVICE --account RESOURCE", admin],
+  ["context show --account RESOURCE", admin],
+  ["load customers CUSTOMERS --format csv --account RESOURCE", admin],
+  ["outbox --account RESOURCE", admin],
+  ["outbox pause --account RESOURCE", admin],
+  ["outbox resume --account RESOURCE", admin],
+  ["query quotes --account RESOURCE", admin],
   ["read RESOURCE", mailbox],
   ["read RESOURCE", received],
   ["register RESOURCE CALLBACK", mailbox],
@@ -125,6 +147,7 @@ const rows: ReadonlyArray<Row> = [
   ["outbox show RESOURCE", send],
   ["outbox attempts RESOURCE", send],
   ["outbox retry RESOURCE --to alice", send],
+  ["outbox retry SENT --to RESOURCE", mailbox],
   ["outbox replace RESOURCE --description letter --url http://a.test/y", send],
   ["outbox withdraw RESOURCE", send],
   ["outbox delete RESOURCE", send],
@@ -142,44 +165,95 @@ const withoutResource = new Set([
   "backup",
   "restore",
   "migrate",
-  "load",
-  "outbox pause",
-  "outbox resume",
   "audit verify",
   "account list",
-  "context add",
   "context use",
   "context list",
   "context remove",
-  "context show",
   "registrations check-signature"
 ])
 
 const commandOf = (row: string): string =>
-  row.split(" ").slice(0, /^(?:account|audit|registrations|outbox) /.test(row) ? 2 : 1).join(" ")
+  row.split(" ").slice(0, /^(?:account|audit|context|registrations|outbox) \w/.test(row) ? 2 : 1)
+    .join(" ")
 
 beforeAll(async () => {
   callback = await receiver((request, response) => {
     if (!echoes(request, response)) response.writeHead(204).end()
   })
+  customers = fileWith("id,name,age\nc1,Ann,30\n")
   service = await start({ env: serviceEnv })
   await post("/mailboxes", {}, "alice")
   await succeed(["account", "add", "bob"])
-  await succeed([...letterTo("alice"), "--wait"])
+  sent = (await succeed([...letterTo("alice"), "--wait"])).split("\n")[0] ?? ""
 })
 
 afterAll(endCommands)
 
+/** The flags with a value of each command, as the manual page lists them. */
+const flagsOfCommands = async (): Promise<ReadonlyMap<string, ReadonlyArray<string>>> => {
+  const [, ...parts] = (await manualPage()).replaceAll("\\-", "-").split(/^\.SS restante /m)
+  return new Map(
+    parts.map((part) => [
+      /^.*/.exec(part)?.[0] ?? "",
+      [...part.matchAll(/^\\fB--([a-z-]+)\\fR \\fI/gm)].map(([, flag = ""]) => flag)
+    ])
+  )
+}
+
+/** Flags whose values name no resource of the service, in whatever command they are. */
+const plainFlags: ReadonlySet<string> = new Set([
+  ...allSettings.flatMap(({ flag }) => flag ?? []),
+  ...["token-file", "password-file", "secret-file", "body-file", "content", "save", "exec"],
+  ...["context", "type"],
+  ...["limit", "count", "since", "until", "expires", "at", "name", "role"],
+  ...["action", "outcome", "noted", "status", "description", "priority", "tags", "click"],
+  ...["agemin", "return", "format", "interval"],
+  // Of whatever is on the web, not of this service.
+  ...["url", "origin"]
+])
+
+/** Flags of one command: servers, and targets, of which a short name would not say the kind. */
+const plainFlagsOf: ReadonlySet<string> = new Set(["migrate --to", "audit list --target"])
+
+/** The flags of a row that take a name of a resource. */
+const flagsOf = (row: string): ReadonlyArray<string> =>
+  [...row.matchAll(/--([a-z-]+) \S*RESOURCE/g)].map(([, flag = ""]) =>
+    `${commandOf(row)} --${flag}`
+  )
+
+/** The account of a row, which each command that has the flag takes in the same form. */
+const accountFlagOf = (
+  row: string,
+  flags: ReadonlyMap<string, ReadonlyArray<string>>
+): ReadonlyArray<string> => {
+  const command = commandOf(row)
+  const isShared = command.startsWith("outbox ")
+  const has = flags.get(isShared ? "outbox" : command)?.includes("account") === true
+  return has && !row.includes("--account") ? ["--account"] : []
+}
+
 describe("a resource of the service", () => {
   it("is named in each command, or in none of these", async () => {
-    const page = await manualPage()
-    const commands = [...page.matchAll(/^\.SS restante (.+)$/gm)]
-      .map(([, name = ""]) => name.replaceAll("\\", ""))
+    const commands = [...(await flagsOfCommands()).keys()]
       .filter((name) => !/^(?:account|audit|context|registrations)$/.test(name))
-    const named = new Set([...rows.map(([command]) => commandOf(command)), "watch", "outbox"])
-    expect([...named, ...withoutResource].toSorted()).toEqual(
-      [...new Set([...commands, ...named].filter((name) => commands.includes(name)))].toSorted()
-    )
+    const named = new Set([...rows.map(([command]) => commandOf(command)), "watch"])
+    expect([...named, ...withoutResource].toSorted()).toEqual(commands.toSorted())
+  })
+
+  it("is named by each flag that takes one", async () => {
+    const flags = await flagsOfCommands()
+    const taken = [...flags].flatMap(([command, names]) =>
+      names.filter((flag) => !plainFlags.has(flag)).map((flag) => `${command} --${flag}`)
+    ).filter((flag) => !plainFlagsOf.has(flag))
+    const named = rows.flatMap(([row]) => [
+      ...flagsOf(row),
+      ...accountFlagOf(row, flags).map((flag) => `${commandOf(row)} ${flag}`)
+    ])
+    const ofWatch = "watch --account"
+    expect(taken.length).toBeGreaterThan(rows.length / 2)
+    expect(taken.filter((flag) => !named.includes(flag) && flag !== ofWatch)).toEqual([])
+    expect([...plainFlags].filter((flag) => ![...flags.values()].flat().includes(flag))).toEqual([])
   })
 
   for (const [command, make, input] of rows) {
@@ -191,20 +265,28 @@ describe("a resource of the service", () => {
         (uri: string) => publicUrl + pathOf(uri),
         (uri: string) => service.url + pathOf(uri)
       ]
+      const flags = await flagsOfCommands()
       await Promise.all(forms.map(async (form) => {
         const named = form(await make())
         const args = command.split(" ").map((word, at) =>
           word.replace("RESOURCE", named).replace("CALLBACK", `${callback}/${at}-${counter.next()}`)
+            .replace("NEW", `new-${counter.next()}`).replace("SERVICE", service.url)
+            .replace("CUSTOMERS", customers).replace("SENT", sent)
         )
-        const { status, stderr } = await restante(args, {}, input)
+        for (const flag of accountFlagOf(command, flags)) args.push(flag, form(await admin()))
+        // A context is the user's: each command has a user of its own.
+        const home = command.startsWith("context ") ? { XDG_CONFIG_HOME: temporaryFolder() } : {}
+        const { status, stderr } = await restante(args, home, input)
         expect(status, `${args.join(" ")}: ${stderr}`).toBe(0)
       }))
     })
   }
 
   it("is watched by its name, its path or its URI", async () => {
-    for (const named of ["alice", "/mailboxes/alice", `${service.url}/mailboxes/alice`]) {
-      const { child, ended, output } = run(["watch", named], { BASE_URL: service.url })
+    for (const start of ["", "/mailboxes/", `${service.url}/mailboxes/`]) {
+      const account = `${start.replace("mailboxes", "accounts")}admin`
+      const args = ["watch", `${start}alice`, "--account", account]
+      const { child, ended, output } = run(args, { BASE_URL: service.url })
       await new Promise<void>((resolve) => {
         child.once("close", () => resolve())
         child.stdout?.on("data", () => {
@@ -233,6 +315,37 @@ describe("a resource of the service", () => {
   const message = (): string =>
     `is no address of ${service.url}, which the command calls: give the name alone`
 
+  it("of another service is refused in RESTANTE_ACCOUNT, and in a new context", async () => {
+    const account = `${other}/accounts/admin`
+    const ran = await restante(["outbox"], { RESTANTE_ACCOUNT: account })
+    expect(ran).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(`${account} (environment RESTANTE_ACCOUNT) ${message()}`)
+    })
+    for (const own of ["admin", `${publicUrl}/accounts/admin`, "/accounts/admin"]) {
+      expect(await restante(["outbox"], { RESTANTE_ACCOUNT: own })).toMatchObject({ status: 0 })
+    }
+    const folder = { XDG_CONFIG_HOME: temporaryFolder() }
+    const context = ["context", "add", "here", "--url", service.url, "--account"]
+    expect(await restante([...context, account], folder)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(message())
+    })
+    expect((await restante(["context", "list"], folder)).stdout).not.toContain("here")
+  })
+
+  it("is a recipient with the base URL of the service, whatever address is called", async () => {
+    const [href = ""] = (await succeed([...letterTo("alice"), "--wait"])).split("\n")
+    const recipientsOf = async () =>
+      JSON.parse(await succeed(["outbox", "show", href, "--json"])).recipient
+    const expected = [{ href: `${publicUrl}/mailboxes/alice` }]
+    expect(await recipientsOf()).toMatchObject(expected)
+    // The service refuses a URI that is none of the recipients.
+    await succeed(["outbox", "retry", href, "--to", "alice"])
+    await succeed(["outbox", "retry", href, "--to", "/mailboxes/alice"])
+    expect(await recipientsOf()).toMatchObject(expected)
+  })
+
   it.each([
     ["account", "add", `${other}/accounts/dora`],
     ["account", "export", `${other}/accounts/bob`],
@@ -242,6 +355,13 @@ describe("a resource of the service", () => {
     ["account", "revoke", "bob", `${other}/accounts/bob/tokens/x1`],
     ["account", "token", `${other}/accounts/bob`],
     ["account", "token", "bob", "--scope", `mailbox:${other}/mailboxes/alice`],
+    ["account", "add", "dora", "--reports-mailbox", `${other}/mailboxes/reports`],
+    ["audit", "list", "--account", `${other}/accounts/bob`],
+    ["audit", "list", "--target", `${other}/accounts/bob`],
+    ["outbox", "--account", `${other}/accounts/admin`],
+    ["read", "alice", "--account", `${other}/accounts/admin`],
+    ["bridge", "--account", `${other}/accounts/admin`],
+    ["context", "show", "--account", `${other}/accounts/admin`],
     ["read", `${other}/mailboxes/alice`],
     ["watch", `${other}/mailboxes/alice`],
     ["register", `${other}/mailboxes/alice`, "http://a.test/hook"],

@@ -6,20 +6,25 @@ import { type CommandFailed, failed } from "../../command-failure.ts"
 import { storageLocation } from "../../settings/index.ts"
 import { adminFlags, jsonFlag, limitFlag, loadSettingsOf, sinceFlag, storeFlags, switchFlag,
   textFlag } from "../flags.ts"
-import { AccountName } from "../resource-name/index.ts"
-import { asAdmin, call, wrongUsage } from "../service/index.ts"
+import { AccountText, locatorOf } from "../resource-name/index.ts"
+import { asAdmin, assertOwn, call, ownAccountOf, wrongUsage } from "../service/index.ts"
 import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, table,
   take } from "../terminal.ts"
 
-/** The path of `--target`: the log has targets of many kinds, so that a name says too little. */
-const targetOf = (text: string): Effect.Effect<string, CommandFailed> => {
-  const path = pathOf(text)
-  return path.startsWith("/")
-    ? Effect.succeed(path)
-    : Effect.fail(wrongUsage(
+/**
+ * The path and the origin of `--target`: the log has targets of many kinds, so that a name says too
+ * little.
+ */
+const targetOf = (
+  text: string
+): Effect.Effect<{ readonly path: string; readonly origin: string | undefined }, CommandFailed> => {
+  const locator = locatorOf(text)
+  return locator === undefined
+    ? Effect.fail(wrongUsage(
       `--target is ${plain(text)}, which begins no path`,
       "give one such as /accounts/bob, or a URI"
     ))
+    : Effect.succeed({ path: pathOf(text), origin: locator.origin })
 }
 
 const list = Command.make(
@@ -27,7 +32,7 @@ const list = Command.make(
   {
     ...adminFlags,
     account: Flag.String("account").pipe(
-      Flag.withSchema(AccountName),
+      Flag.withSchema(AccountText),
       Flag.withMetavar("name|uri"),
       Flag.withDescription("Only what this account did"),
       Flag.optional
@@ -41,14 +46,20 @@ const list = Command.make(
   },
   Effect.fnUntraced(
     function*({ account, action, json, limit, outcome, since, target, ...flags }) {
-      const path = Option.isNone(target) ? undefined : yield* targetOf(target.value)
+      const named = Option.isNone(target)
+        ? undefined
+        : { text: target.value, ...yield* targetOf(target.value) }
       const service = yield* asAdmin(flags)
+      if (named !== undefined) yield* assertOwn(service, named, named.text)
       endWithReader()
       const filter = {
-        account: Option.getOrUndefined(account),
+        account: yield* ownAccountOf(
+          service,
+          Option.isNone(account) ? undefined : { value: account.value, from: "flag --account" }
+        ),
         action: Option.getOrUndefined(action),
         outcome: Option.getOrUndefined(outcome),
-        target: path,
+        target: named?.path,
         since: Option.getOrUndefined(since)
       }
       const rows: Array<ReadonlyArray<string>> = []

@@ -3,7 +3,7 @@
  * name, which has the variable segments of the path. `alice/x1` is a registration of the mailbox
  * `alice` where a registration is expected.
  */
-import { Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 import { parseUrl } from "../../../actors/index.ts"
 
 /** The name of an account or of a mailbox; `~` begins the secret part of a mailbox's URI. */
@@ -81,7 +81,7 @@ const pathOf = ({ collections }: Kind, segments: ReadonlyArray<string>): string 
   collections.map((collection, at) => collection + segments[at]).join("")
 
 /** The path and the origin of a URI; of a text that begins with `/`, the path alone. */
-const locatorOf = (
+export const locatorOf = (
   text: string
 ): { readonly path: string; readonly origin: string | undefined } | undefined => {
   const isPath = text.startsWith("/")
@@ -112,32 +112,16 @@ export const namedResource = (
 export const resourceNames = (...expected: ReadonlyArray<ResourceKind>): string =>
   expected.map((kind) => kinds[kind].forms).join(", or ")
 
-/** The URI of a mailbox by its name, its path or its URI, which may be that of another service. */
-export const mailboxUri = (text: string, { baseUrl }: { readonly baseUrl: string }): string => {
-  const named = namedResource(text, "mailbox")
-  return named === undefined || named.origin !== undefined ? text : baseUrl + named.path
-}
-
-const accountNameOf = (text: string): string | undefined => {
-  const name = namedResource(text, "account")?.segments[0]
-  return name !== undefined && new RegExp(`^${slug}$`).test(name) ? name : undefined
-}
-
-/** The name, the path or the URI of an account, as it is written. */
-export const AccountText = Schema.String.pipe(
-  Schema.check(Schema.makeFilter((text: string) =>
-    accountNameOf(text) !== undefined ||
-    "Expected the URI of an account, or its name: 1 to 64 of a-z, 0-9 and -, not beginning with -"
-  ))
-)
-
-/** The name of an account, from its name, its path or its URI. */
-export const AccountName = AccountText.pipe(
-  Schema.decodeTo(
-    Schema.String,
-    SchemaTransformation.transform({
-      decode: (text) => accountNameOf(text) ?? text,
-      encode: (name) => name
-    })
+/** The name, the path or the URI of a resource whose name is a slug, as it is written. */
+const slugText = (kind: "account" | "mailbox", resource: string) =>
+  Schema.String.pipe(
+    Schema.check(Schema.makeFilter((text: string) =>
+      new RegExp(`^${slug}$`).test(namedResource(text, kind)?.segments[0] ?? "") ||
+      `Expected the URI of ${resource}, or its name: 1 to 64 of a-z, 0-9 and -, ` +
+        "not beginning with -"
+    ))
   )
-)
+
+export const AccountText = slugText("account", "an account")
+
+export const MailboxText = slugText("mailbox", "a mailbox")

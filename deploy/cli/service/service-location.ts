@@ -4,10 +4,10 @@
  */
 import { Effect, Option, Redacted, Schema } from "effect"
 import { type CommandFailed, exitCodes, failed } from "../../command-failure.ts"
-import { isTerminal, readSecret } from "../../secret-input.ts"
+import { readSecret } from "../../secret-input.ts"
 import { baseUrlOf, type LoadedSettings } from "../../settings/index.ts"
 import { loadSettingsOf, type ServiceFlags } from "../flags.ts"
-import { AccountName } from "../resource-name/index.ts"
+import { AccountText } from "../resource-name/index.ts"
 import { type Context, contextNamed, readContexts } from "./context-file.ts"
 
 /** The failure of a wrong command line. */
@@ -22,9 +22,9 @@ export interface ServiceLocation {
   readonly token: Redacted.Redacted | undefined
 }
 
-type TokenRole = "admin" | "account"
+export type TokenRole = "admin" | "account"
 
-const questionOf = (role: TokenRole, account?: string): string =>
+export const questionOf = (role: TokenRole, account?: string): string =>
   `Token of ${account === undefined ? `an ${role}` : `the account ${account}`}`
 
 /** The trimmed text of an environment variable; undefined if it is empty, which counts as unset. */
@@ -137,7 +137,7 @@ const tokensOfSettings = Effect.fnUntraced(function*(
 const accountOfEnvironment = Effect.suspend(() => {
   const account = variable("RESTANTE_ACCOUNT")
   if (account === undefined) return Effect.succeed(account)
-  return Effect.mapError(Schema.decodeEffect(AccountName)(account), () =>
+  return Effect.mapError(Schema.decodeEffect(AccountText)(account), () =>
     wrongUsage(
       `RESTANTE_ACCOUNT is ${JSON.stringify(account)}, which names no account`,
       "set it to a name, 1 to 64 of a-z, 0-9 and -, or to the URI of an account"
@@ -168,6 +168,7 @@ const accountOf = Effect.fnUntraced(function*(
 export interface ResolvedService {
   readonly context: SelectedContext | undefined
   readonly baseUrl: Sourced<string>
+  /** As it is written: a name, or a path or a URI that may be of another service. */
   readonly account: Sourced<string> | undefined
   readonly token: FoundToken | undefined
 }
@@ -216,53 +217,3 @@ export const resolveService = Effect.fnUntraced(function*(
     defaults[0]
   return { context, baseUrl, token, account: yield* accountOf(flags, own, token) }
 })
-
-/** A service, and what of it the command itself names. */
-interface FoundService extends ServiceLocation {
-  /** Whether a flag or a variable names it: not the current context, and no default. */
-  readonly isExplicit: boolean
-  /** The credentials of flags, which the user means for whatever service the command calls. */
-  readonly ofFlags: Pick<ServiceLocation, "account" | "token">
-}
-
-/** The service for a role, with a token if there is one. */
-export const locateService = Effect.fnUntraced(function*(
-  flags: ServiceFlags,
-  role: TokenRole
-): Effect.fn.Return<FoundService, CommandFailed> {
-  const { account, baseUrl, context, token } = yield* resolveService(flags, role)
-  const isOfContext = context !== undefined && baseUrl.from === `context ${context.name}`
-  const isOfFlags = token?.source === "flag"
-  return {
-    baseUrl: baseUrl.value,
-    isExplicit: isOfContext ? context.selection !== "current context" : baseUrl.from !== "default",
-    account: account?.value,
-    token: token?.value,
-    ofFlags: {
-      token: isOfFlags ? token.value : undefined,
-      account: isOfFlags ? account?.value : undefined
-    }
-  }
-})
-
-/** The service for a role, whose token `where` has. */
-const requireToken = (role: TokenRole, where: string) =>
-  Effect.fnUntraced(function*(
-    flags: ServiceFlags
-  ): Effect.fn.Return<ServiceLocation, CommandFailed> {
-    const { account, baseUrl, token } = yield* locateService(flags, role)
-    if (token !== undefined) return { account, baseUrl, token }
-    if (isTerminal()) {
-      return { account, baseUrl, token: yield* readSecret("-", questionOf(role, account)) }
-    }
-    return yield* wrongUsage(
-      `there is no token of an ${role} for ${baseUrl}`,
-      `set ${where}, use --token-file, or add a context with a token (restante context add)`
-    )
-  })
-
-/** The service for an admin. */
-export const asAdmin = requireToken("admin", "ADMIN_TOKEN or RESTANTE_TOKEN")
-
-/** The service for the account of a token. */
-export const asAccount = requireToken("account", "RESTANTE_TOKEN")

@@ -3,10 +3,7 @@ import { Effect, Redacted } from "effect"
 import { type Client, connect, ConnectionError, ProblemError,
   UnexpectedAnswer } from "../../../client/index.ts"
 import { CommandFailed, exitCodes, failed, failedAs, reasonOf } from "../../command-failure.ts"
-import { type NamedResource, namedResource, type ResourceKind,
-  resourceNames } from "../resource-name/index.ts"
-import { plain } from "../terminal.ts"
-import { type ServiceLocation, wrongUsage } from "./service-location.ts"
+import type { ServiceLocation } from "./service-location.ts"
 
 /** The failure for a response of another program. */
 export const notUnderstood = (): CommandFailed =>
@@ -93,57 +90,3 @@ export const call = <A>(
     },
     catch: (error) => failureOf(error, refusals)
   })
-
-/** The resource that an argument names; `-` was read from standard input, and is secret. */
-export const resourceOf = (
-  text: string,
-  expected: ReadonlyArray<ResourceKind>,
-  argument = text
-): Effect.Effect<NamedResource, CommandFailed> => {
-  const named = namedResource(text, ...expected)
-  return named === undefined
-    ? Effect.fail(wrongUsage(
-      `${argument === "-" ? "standard input" : argument} names nothing that the command is for`,
-      `give ${resourceNames(...expected)}`
-    ))
-    : Effect.succeed(named)
-}
-
-/** The origin with which the service begins its URIs; undefined if it does not say it. */
-const publicOriginOf = Effect.fnUntraced(function*(baseUrl: string) {
-  const { serviceReportOf } = yield* Effect.promise(() => import("../../doctor/index.ts"))
-  const get = { method: "GET", uri: "/", acceptedStatuses: [404] } as const
-  // Whoever answers there, this request needs no token.
-  const { text } = yield* call({ baseUrl, token: undefined }, (client) => client.request(get))
-  return serviceReportOf(text)?.baseUrl
-})
-
-/**
- * Fails unless a URI is one of the service that the command calls: it begins with its address, or
- * with the base URL that the service itself states, which a proxy or a private network makes
- * another one. Otherwise the command would be about a resource of the same name elsewhere.
- */
-export const assertOwn = Effect.fnUntraced(function*(
-  { baseUrl }: Pick<ServiceLocation, "baseUrl">,
-  { origin }: NamedResource,
-  argument: string
-): Effect.fn.Return<void, CommandFailed> {
-  if (origin === undefined || origin === new URL(baseUrl).origin) return
-  if (origin === (yield* publicOriginOf(baseUrl))) return
-  const text = argument === "-" ? "the URI of standard input" : plain(argument)
-  return yield* wrongUsage(
-    `${text} is no address of ${baseUrl}, which the command calls`,
-    "give the name alone, or the service with --base-url or --context"
-  )
-})
-
-/** {@link resourceOf} of the service that the command calls, as {@link assertOwn} checks. */
-export const ownResourceOf = Effect.fnUntraced(function*(
-  service: Pick<ServiceLocation, "baseUrl">,
-  text: string,
-  expected: ResourceKind
-): Effect.fn.Return<NamedResource, CommandFailed> {
-  const named = yield* resourceOf(text, [expected])
-  yield* assertOwn(service, named, text)
-  return named
-})
