@@ -5,7 +5,7 @@ import { createInterface } from "node:readline"
 import { type Client, pathOf, ProblemError } from "../../client/index.ts"
 import { failed } from "../command-failure.ts"
 import { accountFlags, jsonFlag, textArgument } from "./flags.ts"
-import { call, locateService, notUnderstood, ownResourceOf } from "./service/index.ts"
+import { call, locateService, notUnderstood, ownResourceOf, problemOf } from "./service/index.ts"
 import { endWithReader, jsonText, plain, printLine } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
@@ -140,7 +140,7 @@ class Bridge {
       return { challenge, isRejected: status === 406 }
     } catch (error) {
       if (!(error instanceof ProblemError && error.status === unprocessableStatus)) throw error
-      printError(plain(error.message))
+      printError(plain(problemOf(error)))
       return undefined
     }
   }

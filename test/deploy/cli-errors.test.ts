@@ -2,6 +2,7 @@
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { problemTypes } from "../../http/formats/problem-types.ts"
 import { temporaryFolder } from "../e2e/process.ts"
 import { endCommands, type Environment, fileWith, run } from "./cli-harness.ts"
 
@@ -9,13 +10,21 @@ let service: Server
 
 let baseUrl = ""
 
-/** Answers `/mailboxes/s404` and the like with that status, and with no problem document. */
+/** The titles of the service: they are about a kind of refusals, and not about one. */
+const titles = Object.values(problemTypes).map(({ title }) => title)
+
+/**
+ * Answers `/mailboxes/s404` and the like with that status, and with no problem document; `-title`
+ * and `-detail` have one.
+ */
 beforeAll(async () => {
   service = createServer((request, response) => {
-    const [, status = "200", detail] = /\/s(\d{3})(-detail)?/.exec(request.url ?? "") ?? []
-    const problem = { title: "Refused", status, detail: "it is full: remove one first" }
+    const [, status = "200", has] = /\/s(\d{3})(-detail|-title)?/.exec(request.url ?? "") ?? []
+    const title = Object.values(problemTypes).find((one) => String(one.status) === status)?.title
+    const detail = has === "-detail" ? { detail: "it is full: remove one first" } : {}
+    const problem = { title, status, ...detail }
     response.writeHead(Number(status), { "content-type": "application/problem+json" })
-    response.end(detail === undefined ? "" : JSON.stringify(problem))
+    response.end(has === undefined ? "" : JSON.stringify(problem))
   })
   await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve))
   baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
@@ -153,7 +162,9 @@ const refusals: ReadonlyArray<Row> = [
     advice
   ]),
   ["registrations list s500", 1, "500", "/mailboxes/s500", "ask the operator"],
+  ["registrations list s409-detail", 1, "409: it is full", "/mailboxes/s409", "remove one first"],
   ["registrations list s507-detail", 1, "it is full", "/mailboxes/s507-detail", "remove one first"],
+  ["registrations list s409-title", 1, "409: this is not possible", "s409-title", "look at its"],
   ["read s401", 1, "needs its secret URI", "/mailboxes/s401", "use one of them", noToken],
   ["read s401", 1, "unknown, revoked or has expired", "/mailboxes/s401", "use another one"],
   ["read s401/x", 1, "unknown, revoked or has expired", "/mailboxes/s401", "use another one"],
@@ -193,6 +204,10 @@ describe.concurrent("an error of the command line", () => {
       }, input).ended
       expect(ran, ran.stderr).toMatchObject({ status, stdout: "" })
       for (const part of [problem, subject, advice]) expect(ran.stderr).toContain(part)
+      if (command.endsWith("-detail")) {
+        for (const one of titles) expect(ran.stderr).not.toContain(one)
+      }
+      expect(ran.stderr).not.toContain("In conflict with")
       // The advice ends the message, and the problem before it has its subject.
       expect(ran.stderr).toMatch(/^restante: .{12,}(?:: |; |\. |\n).{4,}\n$/s)
     })

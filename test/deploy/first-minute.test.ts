@@ -72,6 +72,12 @@ describe("the first start", () => {
       "the account ivy exists, but its failure reports may go to no mailbox"
     )
     expect(taken.output).toContain("look at /accounts/ivy, and choose oops or another mailbox")
+    // The title of a refusal names neither what happened nor to what.
+    expect(taken.output).not.toContain("In conflict with")
+    const again = await command(["account", "add", "eve"], asOperator)
+    expect(again.output).toContain(
+      "/accounts: 409: account eve already exists: create a token of it instead"
+    )
   })
 
   it("leaves the name of the unused mailbox to admins, and to no other account", async () => {

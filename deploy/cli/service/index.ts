@@ -6,4 +6,4 @@ export { assertOwn, ownAccountOf, ownResourceOf, recipientUris,
   resourceOf } from "./own-resource.ts"
 export { checkedToken, resolveService, type ServiceLocation, tokenOfEnvironment,
   wrongUsage } from "./service-location.ts"
-export { call, failureOf, notUnderstood, type Refusals } from "./service.ts"
+export { call, failureOf, notUnderstood, problemOf, type Refusals } from "./service.ts"

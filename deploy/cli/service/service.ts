@@ -36,16 +36,25 @@ const adviceByStatus: Readonly<Record<number, string>> = {
   507: "free space at the service, or ask its operator to"
 }
 
+/**
+ * What happened, in the words of the detail: a title is about every refusal of its kind, and that
+ * of 409 names neither a thing nor a fault.
+ */
+export const problemOf = ({ detail = "", status, title }: ProblemError): string => {
+  if (detail !== "") return `${status}: ${detail}`
+  return status === 409 ? "409: this is not possible now" : `${status} ${title}`
+}
+
 /** The problem and the advice that replace those of a refusal, by status. */
 export type Refusals = Readonly<Record<number, readonly [problem: string, advice: string]>>
 
 /** The failure for a refusal: the resource, the problem, and what to do about it. */
 const refused = (error: ProblemError, refusals: Refusals): CommandFailed => {
-  const { detail = "", message, status, url = "the service" } = error
+  const { detail = "", status, url = "the service" } = error
   const exitCode = transientStatuses.has(status) ? exitCodes.unavailable : undefined
   // Of a request that the service still carries out, the result follows.
   const general = status === 409 && error.isIndeterminate ? 503 : status
-  const [problem, advice] = refusals[status] ?? [message, adviceByStatus[general]]
+  const [problem, advice] = refusals[status] ?? [problemOf(error), adviceByStatus[general]]
   // Details of the service often end with the advice.
   return refusals[status] === undefined && /[:;] /.test(detail)
     ? failedAs(`${url}: ${problem}`, exitCode)
