@@ -69,16 +69,16 @@ export const shownPictureBytesMax = 4 * 1024 * 1024
 export const shownMessageMs = 1_000
 
 /**
- * The page of a mailbox shows how the messages of its newest notifications begin: of this many
+ * A page of a mailbox shows how the messages of its notifications begin: of its first so many
  * rows, of text in this many bytes, and this many characters of it. The bytes have room for a
  * description, which is left out, and for the characters after it.
  */
-export const previewRowsMax = 20
+export const previewRowsMax = 100
 export const previewReadBytesMax = 2 * 1024
 export const previewCharsMax = 200
 
 /** Beginnings of texts that a node keeps for the pages of mailboxes. */
-export const previewsKeptMax = 1_000
+export const previewsKeptMax = 2_000
 
 /** Length of the description that is taken from JSON-LD; nodes, and values of each, for it. */
 export const linkedDataTitleCharsMax = 1000

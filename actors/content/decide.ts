@@ -10,8 +10,8 @@ import { blobRemovalRetryMs, inlinedCheckMs, linkCheckRetryMs, receiptsMax, remo
   staleBlobsMax } from "../limits.ts"
 import { deny, denyEach, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
-import { expiryOf, forgetAtMs, hasEnded, isInlinedFor, lifetimeAtMs, linkAt, linksOf, readAt,
-  withChecks, withLink, withoutLink } from "./lifetime.ts"
+import { expiryOf, forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, withChecks,
+  withLink, withoutLink } from "./lifetime.ts"
 import type { StoredUsage } from "../usage/index.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
   type ContentState, type ContentSummary, encodeReceipt, receiptKey } from "./protocol.ts"
@@ -312,13 +312,11 @@ const lifetimeCells = (retentionMs: number) => ({
 const published = (retentionMs: number): ContentTable["Published"] => ({
   ...lifetimeCells(retentionMs),
   Publish: publishAgain(retentionMs),
-  Describe: (state, { access, linkedBy }, { nowMs }) => {
-    const reason = linkedBy !== undefined && !isInlinedFor(state, linkedBy)
-      ? "NotFound"
-      : readRefusal(state, access)
+  Describe: (state, { access, isPreview }, { nowMs }) => {
+    const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     const { body, lastModifiedMs, passwordHash } = state
-    const read = readAt(state, nowMs, retentionMs)
+    const read = isPreview === true ? undefined : readAt(state, nowMs, retentionMs)
     return (read === undefined ? stay<ContentState>() : become<ContentState>(read)).reply<
       ContentReply
     >({

@@ -73,10 +73,6 @@ export const readAt = (
 const isSame = (one: LinkKey, other: LinkKey): boolean =>
   one.idRandom === other.idRandom && one.mailbox === other.mailbox
 
-/** Whether the content came inlined, and this notification links to it. */
-export const isInlinedFor = (state: Published, notification: LinkKey): boolean =>
-  isInlined(state) && linksOf(state).some((link) => isSame(link, notification))
-
 /** A new link. */
 export const linkAt = ({ afterN, idRandom, mailbox }: NewLink, nowMs: number): ContentLink => ({
   mailbox,

@@ -130,12 +130,12 @@ export const ContentMessage = Schema.Union([
     checks: Schema.Array(Schema.Struct({ ...LinkKey, toMs: Count, found: LinkFinding }))
   }),
   /**
-   * Returns the view, if the caller may read (A3). With `linkedBy` any content is `NotFound` but
-   * that which came inlined in a notification, and to which this notification links.
+   * Returns the view, if the caller may read (A3). A preview is no read: it keeps anonymous content
+   * no longer, and needs no commit.
    */
   Schema.TaggedStruct("Describe", {
     access: ContentAccess,
-    linkedBy: Schema.optionalKey(Schema.Struct(LinkKey))
+    isPreview: Schema.optionalKey(Schema.Boolean)
   }),
   /**
    * Checks that the caller may edit, before an upload and before the receipts are listed; or, if

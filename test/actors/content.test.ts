@@ -264,18 +264,17 @@ describe("the content's table", () => {
       expectRefused(decide(kept, describeBy({ passwordHash: hash("no") })), "Unauthenticated")
       expectRefused(decide(kept, describeBy(wrongEdit)), "NotFound")
       expectRefused(decide(open, describeBy(wrongEdit)), "NotFound")
-      const forKey = (access: object, of = key): ContentMessage => ({
+      const preview = (access: object): ContentMessage => ({
         _tag: "Describe",
         access,
-        linkedBy: of
+        isPreview: true
       })
-      expectOnlyReply(decide(inlined, forKey(password)), seen)
-      expectRefused(decide(inlined, forKey({})), "Unauthenticated")
-      expectRefused(decide(inlined, forKey(password, other)), "NotFound")
-      // Another's content to which the notification only links: a preview must not keep it longer.
-      expectRefused(
-        decide(linked, forKey({}), { nowMs: nowMs + retentionMs }),
-        "NotFound"
+      expectOnlyReply(decide(inlined, preview(password)), seen)
+      expectRefused(decide(inlined, preview({})), "Unauthenticated")
+      // A preview must not keep anonymous content longer.
+      expectOnlyReply(
+        decide(linked, preview({}), { nowMs: nowMs + retentionMs }),
+        decide(linked, describeBy({})).answer
       )
       expect(decide(open, describeBy({})).answer)
         .toMatchObject({ view: { hasPassword: false } })

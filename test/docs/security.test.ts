@@ -31,7 +31,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "removal and export of accounts": [170, 171],
   "the origin of content": [210, 211, 212],
   "contexts of the command line": [213, 214],
-  "messages on pages": [215],
+  "messages on pages": [215, 346],
   telemetry: [250, 251, 252]
 }
 

@@ -111,6 +111,34 @@ describe("reads that take long", () => {
     }
   )
 
+  it("leave out the previews of a page that gets no place, and the page is there", async () => {
+    const deposited = await service.send("POST", at("/mailboxes/alice"), {
+      type: "text/plain",
+      body: "Tea\nis on the table"
+    })
+    expect(deposited.status).toBe(202)
+    const page = async (): Promise<string> => {
+      const headers = { "X-Forwarded-For": "192.0.2.3" }
+      const answer = await service.send("GET", at("/mailboxes/alice"), {
+        basic: admin,
+        accept: "text/html",
+        headers
+      })
+      expect(answer.status).toBe(200)
+      return answer.text
+    }
+    const preview = "is on the table</p>"
+    expect(await page()).toContain(preview)
+    const places = service.service.actorListings
+    const held = [hold(places, "192.0.2.1"), hold(places, "192.0.2.2")]
+    const without = await page()
+    expect(without).toContain(">Tea</a>")
+    expect(without).not.toContain(preview)
+    for (const place of held) if (place._tag === "Taken") place.release()
+    expect(await page()).toContain(preview)
+    expect(places.size).toBe(0)
+  })
+
   it.each(
     [
       ["docsSearches", "/mailboxes/alice?q=x"],

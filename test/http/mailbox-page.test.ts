@@ -193,7 +193,8 @@ test("the entity tag of a page that shows a message is one of the notification's
 const previews = (text: string): ReadonlyArray<readonly [subject: string, preview: string]> =>
   text.split("<li data-href").slice(1).flatMap((row) => {
     const preview = /<p class="preview" dir="auto">([^<]*)<\/p>/.exec(row)?.[1]
-    return preview === undefined ? [] : [[subjects(`<li data-href${row}`)[0] ?? "", preview]]
+    const shown = preview?.replaceAll("&quot;", "\"")
+    return shown === undefined ? [] : [[subjects(`<li data-href${row}`)[0] ?? "", shown]]
   })
 
 const depositText = async (href: string, body: string, type = "text/plain"): Promise<string> => {
@@ -235,60 +236,128 @@ test("a page shows how the message of its own form begins", async () => {
   expect(previews(await page(href))).toEqual([["Tea", "It is on the table."]])
 })
 
-test("a page shows nothing of a message with a password, or that was not inlined", async () => {
-  const { href } = await service.open("unpreviewed")
-  const published = await service.send("POST", "/content", {
+/** Publishes content, of an account or of nobody, and returns its address. */
+const publish = async (
+  type: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+  basic?: string
+): Promise<string> => {
+  const account = basic === undefined ? {} : { basic }
+  const published = await service.send("POST", "/content", { ...account, type, body, headers })
+  expect(published.status).toBe(202)
+  return published.header("location")
+}
+
+const depositLink = async (href: string, about: string, url: string): Promise<void> => {
+  const body = notification(about, url)
+  expect((await service.send("POST", href, { body, type: "text/xml+rss" })).status).toBe(202)
+}
+
+test("a page shows how a message begins that was published apart, or sent", async () => {
+  const { href } = await service.open("apart")
+  await depositLink(href, "Of nobody", await publish("text/plain", "The keys\nare here."))
+  await depositLink(href, "Own", await publish("text/markdown", "# Keys", {}, owner))
+  const item = "<description>Sent</description><content type=\"text/plain\">By relay</content>"
+  const sent = await service.send("POST", "/outgoing/admin", {
     basic: owner,
-    type: "text/plain",
-    body: "Published apart"
+    body: `<notification><to>${href}</to><item>${item}</item></notification>`
   })
-  const locked = "<item><description>Locked</description><password>mellon</password>" +
-    "<content type=\"text/plain\">Speak, friend</content></item>"
-  for (
-    const body of [
-      notification("Apart", published.header("location")),
-      `<notification>${locked}</notification>`,
-      notification("Page", "http://example.org/m").replace(
-        /<url>.*<\/url>/,
-        "<content type=\"text/html\">&lt;p&gt;Markup&lt;/p&gt;</content>"
-      )
-    ]
-  ) {
-    const deposited = await service.send("POST", href, { body, type: "text/xml+rss" })
-    expect(deposited.status).toBe(202)
+  expect(sent.status).toBe(202)
+  const form = new URLSearchParams({ to: href, description: "Composed", content: "By a form" })
+  const composed = await service.send("POST", "/outgoing/admin", {
+    basic: owner,
+    type: "application/x-www-form-urlencoded",
+    body: String(form)
+  })
+  expect([202, 303]).toContain(composed.status)
+  await expect.poll(async () => previews(await page(href)).length, { timeout: 30_000 }).toBe(4)
+  const found = previews(await page(href))
+  expect(found.slice(2)).toEqual([["Own", "# Keys"], ["Of nobody", "The keys are here."]])
+  expect(new Set(found.slice(0, 2))).toEqual(
+    new Set([["Sent", "By relay"], ["Composed", "By a form"]])
+  )
+  // No program pays for previews, or gets one.
+  for (const accept of ["application/json", "text/xml", "application/atom+xml"]) {
+    expect((await service.send("GET", href, { basic: owner, accept })).text)
+      .not.toContain("are here")
   }
-  const text = await page(href)
-  expect(subjects(text)).toEqual(["Page", "Locked", "Apart"])
-  expect(previews(text)).toEqual([])
 })
 
-test("a row marks a file that came in its notification, by type and size", async () => {
+test("a page shows the JSON of a webhook on one line", async () => {
+  const { href } = await service.open("hooks", "<webhook>Order {/id}</webhook>")
+  const order = { id: 7, note: "a,b: \"c\"", lines: ["x", "y"], sum: 1.5 }
+  await depositText(href, JSON.stringify(order, undefined, 2), "application/json")
+  await depositText(href, `{"id":8,"note":"${"long ".repeat(1000)}"}`, "application/json")
+  const [[, second = ""] = [], [, first = ""] = []] = previews(await page(href))
+  expect(first).toBe(String.raw`{"id": 7, "note": "a,b: \"c\"", "lines": ["x", "y"], "sum": 1.5}`)
+  expect(second).toMatch(/^\{"id": 8, "note": "long (?:long )+long…$/)
+})
+
+test("a page shows nothing of a message with a password, or that is none", async () => {
+  const { href } = await service.open("unpreviewed")
+  const locked = "<item><description>Locked</description><password>mellon</password>" +
+    "<content type=\"text/plain\">Speak, friend</content></item>"
+  await service.send("POST", href, {
+    body: `<notification>${locked}</notification>`,
+    type: "text/xml+rss"
+  })
+  const secret = await publish("text/plain", "hidden", password)
+  const missing = `${service.base}/content/none`
+  await depositLink(href, "Secret", secret)
+  await depositLink(href, "Missing", missing)
+  await depositLink(href, "Binary", await publish("text/plain", new Uint8Array([0xff, 0xfe])))
+  await depositLink(href, "Empty", await publish("text/plain", ""))
+  const text = await page(href)
+  expect(subjects(text)).toEqual(["Empty", "Binary", "Missing", "Secret", "Locked"])
+  expect(previews(text)).toEqual([])
+  expect(marks(text)).toEqual([undefined, undefined, undefined, undefined, undefined])
+})
+
+/** What each row says of a file, in their order. */
+const marks = (text: string): ReadonlyArray<string | undefined> =>
+  text.split("<li data-href").slice(1)
+    .map((row) => / · <svg class="icon"[^]*?<\/svg>([^<]*)</.exec(row)?.[1]?.trim())
+
+test("a row marks a file, also one that came in its notification, by type and size", async () => {
   const { href } = await service.open("attached")
-  for (const type of ["application/pdf; x=y", "image/png", "application/json"]) {
+  for (const type of ["application/pdf; x=y", "image/png", "text/html"]) {
     const item = `<item><description>${type}</description><content type="${type}">%PDF</content>`
     const body = `<notification>${item}</item></notification>`
     const deposited = await service.send("POST", href, { body, type: "text/xml+rss" })
     expect(deposited.status).toBe(202)
   }
-  const rows = (await page(href)).split("<li data-href").slice(1)
-  const marks = rows.map((row) => / · <svg class="icon"[^]*?<\/svg>([^<]*)</.exec(row)?.[1]?.trim())
-  // A page shows JSON as text.
-  expect(marks).toEqual([undefined, "image/png, 4 B", "application/pdf, 4 B"])
+  await depositLink(href, "A picture", await publish("image/webp", new Uint8Array([1, 2, 3])))
+  const long = await publish("text/plain", "x".repeat(shownMessageBytesMax + 1))
+  await depositLink(href, "A long text", long)
+  expect(marks(await page(href))).toEqual([
+    `text/plain, ${sizeText(shownMessageBytesMax + 1)}`,
+    "image/webp, 3 B",
+    "text/html, 4 B",
+    "image/png, 4 B",
+    "application/pdf, 4 B"
+  ])
 })
 
-test("only the newest page shows previews, of its first rows", async () => {
+test("every page shows the previews of its first rows, and a found one, too", async () => {
   const { href } = await service.open("many-previews")
-  for (let at = 1; at <= previewRowsMax + 2; at += 1) {
-    await depositText(href, `No ${at}\nText ${at}`)
-  }
-  const newest = await page(href)
-  expect(subjects(newest)).toHaveLength(previewRowsMax + 2)
-  const shown = previews(newest)
-  expect(shown).toHaveLength(previewRowsMax)
-  expect(shown.at(-1)).toEqual(["No 3", "Text 3"])
-  const older = await page(hrefOf(await page(`${href}?limit=2`), "next"))
-  expect(subjects(older)[0]).toBe(`No ${previewRowsMax}`)
-  expect(previews(older)).toEqual([])
+  const start = await service.send("GET", href, { basic: owner })
+  const count = previewRowsMax + 2
+  for (let at = 1; at <= count; at += 1) await depositText(href, `No ${at}\nText ${at}`)
+  const newest = await page(`${href}?limit=${count}`)
+  expect(subjects(newest)).toHaveLength(count)
+  expect(previews(newest).map(([subject]) => subject)).toEqual(
+    subjects(newest).slice(0, previewRowsMax)
+  )
+  const older = await page(hrefOf(await page(`${href}?limit=${count - 2}`), "next"))
+  expect(previews(older)).toEqual([["No 2", "Text 2"], ["No 1", "Text 1"]])
+  const since = encodeURIComponent(start.xml.attributes["time"] ?? "")
+  const oldest = await page(`${href}?since=${since}&limit=${count}`)
+  expect(previews(oldest).map(([subject]) => subject)).toEqual(
+    subjects(oldest).slice(0, previewRowsMax)
+  )
+  expect(previews(await page(`${href}?q=${encodeURIComponent(`No ${count}`)}`)))
+    .toEqual([[`No ${count}`, `Text ${count}`]])
 })
 
 test("a page shows no preview of a message that was removed after it was shown", async () => {

@@ -49,31 +49,47 @@ const fileOf = (body: ContentView["body"]): ShownFile => {
   return { _tag: "File", name: fileNameIn(disposition), type, lengthBytes }
 }
 
-const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
-  const message: ContentMessage = { _tag: "Describe", access: {} }
+/**
+ * The body of content that anybody may read; undefined for any other, and for one with a message
+ * password. A notification could bring any password, and its page would show whether that is right,
+ * without the throttle of wrong passwords.
+ */
+const openBody = Effect.fnUntraced(function*(
+  service: Service,
+  contentId: string,
+  isPreview?: boolean
+) {
+  const message: ContentMessage = {
+    _tag: "Describe",
+    access: {},
+    ...isPreview === true ? { isPreview } : {}
+  }
   const to = address(contentKind, contentId)
   const reply = yield* askOrRefusal<ContentReply>(service, to, message)
-  if (isRefusal(reply)) return undefined
-  const { body } = expectReply(reply, "Described").view
+  return isRefusal(reply) ? undefined : expectReply(reply, "Described").view.body
+})
+
+const isShownText = ({ lengthBytes, type }: ContentView["body"]): boolean =>
+  textTypes.test(type) && lengthBytes > 0 && lengthBytes <= shownMessageBytesMax
+
+const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
+  const body = yield* openBody(service, contentId)
+  if (body === undefined) return undefined
   const { blobId, lengthBytes, type } = body
-  const file = fileOf(body)
   if (pictureTypes.test(type)) {
     // The policy of pages allows pictures of their own origin only.
     return service.settings.contentBaseUrl === undefined && lengthBytes <= shownPictureBytesMax
       ? { _tag: "Picture", path: `/content/${contentId}` } as const
-      : file
+      : fileOf(body)
   }
-  if (!textTypes.test(type) || lengthBytes === 0 || lengthBytes > shownMessageBytesMax) {
-    return file
-  }
+  if (!isShownText(body)) return fileOf(body)
   const source = yield* service.blobs.open(blobId)
   return { _tag: "Text", text: yield* Effect.tryPromise(() => textOf(source)) } as const
 })
 
 /**
- * The message at a URI, if it is content of this service that anybody may read. Not one with a
- * message password: a notification could bring any password, and its page would tell whether that
- * is right, without the throttle of wrong passwords. Undefined too if it cannot be read soon.
+ * The message at a URI, if it is content of this service that anybody may read. Undefined too if it
+ * cannot be read soon.
  */
 export const readShownMessage = (
   service: Service,
@@ -98,30 +114,38 @@ const beginningsOf = (service: Service): LRUCache<string, string> => {
 }
 
 /**
- * How the plain text begins that came inlined, and to which this notification links, or the file
- * that came so; undefined for any other message, and for one with a password. The content is asked
- * each time, since it may be removed. Its blob is read once.
+ * JSON as one line, as people write it: `{"id": 1, "name": "a b"}`. Strings stay as they are. It
+ * need not be whole.
  */
-export const readBeginning = Effect.fnUntraced(function*(
-  service: Service,
-  contentId: string,
-  notification: { readonly mailbox: string; readonly idRandom: string }
-) {
-  const message: ContentMessage = { _tag: "Describe", access: {}, linkedBy: notification }
-  const to = address(contentKind, contentId)
-  const reply = yield* askOrRefusal<ContentReply>(service, to, message)
-  if (isRefusal(reply)) return undefined
-  const { body } = expectReply(reply, "Described").view
-  const { blobId, lengthBytes, type } = body
-  if (lengthBytes === 0) return undefined
-  if (!textTypes.test(type)) return fileOf(body)
-  if (mediaTypeOf(type) !== "text/plain") return undefined
+const onOneLine = (json: string): string =>
+  json.replace(
+    /("(?:[^"\\]|\\.)*"?)|\s+|([,:])/g,
+    (_token, text: string | undefined, sign: string | undefined) =>
+      text ?? (sign === undefined ? "" : `${sign} `)
+  )
+
+/** Types whose beginning is for programs: declarations and elements. */
+const markupTypes = /html|xml/
+
+/**
+ * How the text of content begins that anybody may read, or the file that it is: that which
+ * `readShownMessage` shows as one, and a text that begins with markup. Undefined for any other
+ * content, and without bytes. The content is asked each time, since it may be removed or replaced.
+ * Its blob is read once.
+ */
+export const readBeginning = Effect.fnUntraced(function*(service: Service, contentId: string) {
+  const body = yield* openBody(service, contentId, true)
+  if (body === undefined || body.lengthBytes === 0) return undefined
+  const type = mediaTypeOf(body.type)
+  if (!isShownText(body) || markupTypes.test(type)) return fileOf(body)
+  const { blobId, lengthBytes } = body
   const known = beginningsOf(service)
   const kept = known.get(blobId)
   if (kept !== undefined) return kept
   const end = Math.min(lengthBytes, previewReadBytesMax) - 1
   const source = yield* service.blobs.open(blobId, { start: 0, end })
   const text = yield* Effect.tryPromise(() => textOf(source, end < lengthBytes - 1))
-  known.set(blobId, text)
-  return text
+  const beginning = type.endsWith("json") ? onOneLine(text) : text
+  known.set(blobId, beginning)
+  return beginning
 })

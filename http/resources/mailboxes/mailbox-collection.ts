@@ -287,7 +287,7 @@ const expectedSettings = Effect.fnUntraced(function*(
       const pages = Effect.gen(function*() {
         const page = yield* readPage(service, mailbox, view, wholeQuery)
         const latest = yield* readLatest(service, mailbox, view, wholeQuery)
-        const previews = yield* readPreviews(service, mailbox, latest, wholeQuery)
+        const previews = yield* readPreviews(service, call.request, mailbox, latest)
         return [
           { view: listingView(mailbox, page, wholeQuery), offered: standardTypes },
           { view: listingView(mailbox, latest, wholeQuery, previews), offered: latestTypes }

@@ -1,11 +1,12 @@
-/** How the messages of the newest notifications begin, or their files, for their mailbox's page. */
+/** How the messages of notifications begin, or their files, for the page of their mailbox. */
 import { Effect } from "effect"
 import { askedAtOnceMax, previewCharsMax, previewRowsMax, shownMessageMs } from "../../limits.ts"
-import type { Service } from "../../pipeline/index.ts"
+import { inPlace, type Service } from "../../pipeline/index.ts"
+import type { HttpRequest } from "../../wire/index.ts"
 import { linkedContent, readBeginning } from "../content/index.ts"
 import { titleOf } from "./deposit/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { type ListingPage, type ListingQuery, type MailboxEntry } from "./listing/index.ts"
+import type { ListingPage, MailboxEntry } from "./listing/index.ts"
 import { type NotificationSummary, type Preview, type Previews,
   summaryOf } from "./mailbox-views.ts"
 
@@ -34,32 +35,38 @@ export const previewOf = (text: string, description: string): string => {
 }
 
 /** The content of a notification that may have a preview. */
-const contentOf = (service: Service, { password, url }: NotificationSummary): string | undefined =>
-  password === undefined ? linkedContent(service, url) : undefined
+const contentOf = (
+  service: Service,
+  { password, url, withdrawn }: NotificationSummary
+): string | undefined =>
+  password === undefined && withdrawn === undefined ? linkedContent(service, url) : undefined
 
 /**
- * The previews of a page's newest notifications, by their numbers; undefined where none can have
- * one. A content is asked for each row, so that only the first page has previews. What is not read
- * in time is left out.
+ * The previews of a page's first rows, by the numbers of their notifications; undefined where none
+ * can have one. A content is asked for each, as in other listings, which have the same places; a
+ * page without a place has no previews. What is not read in time is left out.
  */
 export const readPreviews = Effect.fnUntraced(function*(
   service: Service,
+  request: HttpRequest,
   mailbox: MailboxRef,
-  { entries }: ListingPage,
-  { before, since }: ListingQuery
+  { entries, isLatest }: ListingPage
 ): Effect.fn.Return<Previews | undefined> {
-  if (before !== undefined || since !== undefined) return undefined
-  const candidates = entries.slice(-previewRowsMax).flatMap((entry: MailboxEntry) => {
+  // The newest are shown first, and listed last.
+  const first = isLatest === true
+    ? entries.slice(-previewRowsMax)
+    : entries.slice(0, previewRowsMax)
+  const candidates = first.flatMap((entry: MailboxEntry) => {
     const summary = summaryOf(mailbox, entry)
     const contentId = contentOf(service, summary)
-    return contentId === undefined ? [] : [{ entry, contentId, about: summary.description }]
+    return contentId === undefined ? [] : [{ n: entry.n, contentId, about: summary.description }]
   })
   if (candidates.length === 0) return undefined
   const previews = new Map<number, Preview>()
-  yield* Effect.forEach(
+  const reading = Effect.forEach(
     candidates,
-    ({ about, contentId, entry: { idRandom, n } }) =>
-      readBeginning(service, contentId, { mailbox: mailbox.name, idRandom }).pipe(
+    ({ about, contentId, n }) =>
+      readBeginning(service, contentId).pipe(
         Effect.map((begun) => {
           const preview = typeof begun === "string" ? previewOf(begun, about) : begun
           if (preview !== undefined && preview !== "") previews.set(n, preview)
@@ -67,6 +74,7 @@ export const readPreviews = Effect.fnUntraced(function*(
         Effect.ignore
       ),
     { concurrency: askedAtOnceMax, discard: true }
-  ).pipe(Effect.timeout(shownMessageMs), Effect.ignore)
+  ).pipe(Effect.timeout(shownMessageMs))
+  yield* Effect.ignore(inPlace(service.actorListings, request, reading))
   return previews
 })

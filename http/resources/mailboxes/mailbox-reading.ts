@@ -235,7 +235,7 @@ export const getMailbox = (service: Service) => {
       ? feedDate(service, page.view)
       : {}
     const previews = type === "text/html"
-      ? yield* readPreviews(service, mailbox, page, query)
+      ? yield* readPreviews(service, call.request, mailbox, page)
       : undefined
     // A list of URIs shows no notification.
     const spans = type === linkedDataType ? [] : shownSpans(page.entries, query)
