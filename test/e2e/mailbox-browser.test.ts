@@ -245,6 +245,83 @@ describe("a removal from a list", () => {
     await tab.close()
   })
 
+  it("is left to the list by the page of a notification, and undone there", async () => {
+    const path = await mailboxWith("leaving-one", "one", "two", "three")
+    const { removals, tab } = await openTimed(path)
+    const { page } = tab
+    const removeOnItsPage = async (): Promise<void> => {
+      await page.getByRole("link", { name: "two", exact: true }).click()
+      await page.getByRole("heading", { name: "two" }).waitFor()
+      await removeAt(tab, "two")
+      await page.getByText("Removed.").waitFor()
+      expect(page.url()).toBe(`${base}${path}`)
+      expect(await shownRows(tab)).toEqual(["three", "one"])
+    }
+    await removeOnItsPage()
+    expect(await focused(tab)).toBe("one")
+    expect(await faultsOf(tab)).toEqual([])
+    await tab.inspect("list-removal-left")
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("It is back.").waitFor()
+    expect(await shownRows(tab)).toEqual(["three", "two", "one"])
+    await page.clock.fastForward(2 * removalUndoMs)
+    await removeOnItsPage()
+    expect(removals).toEqual([])
+    // A list that is loaded again repeats nothing that was undone.
+    await page.clock.fastForward(removalUndoMs)
+    await expect.poll(() => kept(path)).toEqual(["one", "three"])
+    expect(removals).toHaveLength(1)
+    await page.reload()
+    expect(await shownRows(tab)).toEqual(["three", "one"])
+    await tab.close()
+  })
+
+  it("can be undone on a list that does not show it, and on no other list", async () => {
+    const path = await mailboxWith("left-out", "one", "two")
+    const other = await mailboxWith("left-out-other", "three")
+    const { removals, tab } = await openTimed(path)
+    const { page } = tab
+    await page.getByRole("link", { name: "one", exact: true }).click()
+    await page.getByRole("heading", { name: "one" }).waitFor()
+    // The browser shows another page than the list, such as a fault.
+    await page.route(`**${path}`, (route) => route.fulfill({ status: 200, body: "" }))
+    await removeAt(tab, "one")
+    await page.waitForURL(`${base}${path}`)
+    await page.unroute(`**${path}`)
+    await page.goto(`${base}${other}`)
+    expect(await page.getByText("Removed.").count()).toBe(0)
+    await page.goto(`${base}${path}&q=two`)
+    await page.getByText("Removed.").waitFor()
+    expect(await focused(tab)).toBe("Undo")
+    await page.keyboard.press("Enter")
+    await page.getByText("It is back.").waitFor()
+    await page.clock.fastForward(2 * removalUndoMs)
+    await page.goto(`${base}${path}`)
+    expect(await shownRows(tab)).toEqual(["two", "one"])
+    expect(removals).toEqual([])
+    await tab.close()
+  })
+
+  it.each(["list", "page"])("is asked for without a script: on the %s", async (from) => {
+    const path = await mailboxWith(`asking-${from}`, "one", "two")
+    const tab = await openList(path, { script: false })
+    const { page } = tab
+    const ask = async (): Promise<void> => {
+      if (from === "page") await page.getByRole("link", { name: "two", exact: true }).click()
+      await removeAt(tab, "two")
+      expect(await tab.heading()).toBe("Remove “two”?")
+    }
+    await ask()
+    await tab.inspect(`removal-asked-${from}`)
+    await page.getByRole("link", { name: "Keep it" }).click()
+    expect(await shownRows(tab)).toEqual(["two", "one"])
+    await ask()
+    await page.getByRole("main").getByRole("button", { name: "Remove" }).click()
+    expect(await shownRows(tab)).toEqual(["one"])
+    expect(await kept(path)).toEqual(["one"])
+    await tab.close()
+  })
+
   it("is sent before the next one where too many wait", async () => {
     const texts = Array.from({ length: pageRemovalsMax + 1 }, (_, at) => `text ${at}`)
     const path = await mailboxWith("many", ...texts)

@@ -383,3 +383,35 @@ test("the entity tag of a page with previews is one of the mailbox's", async () 
   expect((await put("\"x\"")).status).toBe(412)
   expect((await put(etag)).status).toBe(200)
 })
+
+test("a page that removes asks before, and only shows what it is", async () => {
+  const { href } = await service.open("asked")
+  const at = await depositText(href, "Tea\nis on the table")
+  const list = await page(href)
+  const asking = `<form action="${at}" method="get"`
+  expect(list).toContain(`${asking}><input type="hidden" name="remove" value="true">`)
+  const asked = await page(`${at}?remove=true`)
+  expect(asked).toContain("<h1>Remove “Tea”?</h1>")
+  expect(asked).toContain(`<form action="${at}" method="post">`)
+  expect(asked).toContain("name=\"method\" value=\"delete\"")
+  expect(asked).toContain(`<a href="${href}?read=">Keep it</a>`)
+  expect(asked).not.toContain("<a href=\"/content/")
+  // Who keeps it has not read it.
+  expect(await page(href)).toContain("● unread")
+  // Programs get the notification, as without the question.
+  const xml = await service.send("GET", `${at}?remove=true`, { basic: owner })
+  expect(xml.xml.name).toBe("notification")
+  const own = await page(at)
+  expect(own).toContain(`${asking} data-list="${href}?read=">`)
+  expect(own).toContain("/list.js")
+  expect(own).not.toContain("danger")
+  const removed = await service.send("POST", at, {
+    basic: owner,
+    accept: "text/html",
+    type: "application/x-www-form-urlencoded",
+    body: "method=delete"
+  })
+  expect([removed.status, removed.header("location")]).toEqual([303, `${href}?read=`])
+  const gone = await service.send("GET", `${at}?remove=true`, { basic: owner, accept: "text/html" })
+  expect(gone.status).toBe(410)
+})

@@ -362,6 +362,14 @@ describe("a mailbox in a browser", () => {
     const read = { accept: page, basic: `any:${password}` }
     const given = await service.send("GET", "/mailboxes/deep?read=password", read)
     expect([given.status, given.text.includes("<h2>Notifications</h2>")]).toEqual([200, true])
+    // Only a browser that is asked for the password must ask for the list again.
+    const uri = `${service.base}/mailboxes/deep`
+    expect(given.text).toContain("<input type=\"hidden\" name=\"read\" value=\"\">")
+    expect(given.text).toContain(`<a href="${uri}?read=&amp;unread=true">`)
+    const found = (await browse("/mailboxes/deep?tag=x", cookie)).text
+    expect(found).not.toContain("name=\"read\"")
+    expect(found).toContain(`<a href="${uri}">all</a>`)
+    expect(found).toContain(`<a href="${uri}?unread=true&amp;tag=x">`)
   })
 
   it("marks nothing as retrieved for a page of another site that embeds it", async () => {

@@ -1,7 +1,7 @@
 /** Forms that work without a script; every control has a label. */
 import { docsQueryCharsMax } from "../../limits.ts"
 import { icon, type IconName } from "./icon.ts"
-import { attribute, type Html, html, nothing } from "./template.ts"
+import { attribute, type Html, html, link, nothing } from "./template.ts"
 
 /** One control of a form. `type` is an input type, `textarea` or `select`. */
 export interface Control {
@@ -55,6 +55,8 @@ export interface HtmlForm {
   readonly id?: string
   /** The style of a form that deletes something. */
   readonly tone?: "danger"
+  /** A way out beside the button. */
+  readonly instead?: { readonly href: string; readonly text: string }
 }
 
 const input = (control: Control, id: string, described: Html): Html => {
@@ -133,7 +135,7 @@ ${folded.map((control) => row(form, control))}</details>`
 
 /** The markup of a form. */
 export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Html => {
-  const { action, controls, help, legend = "", method = "post", submit, tone } = definition
+  const { action, controls, help, instead, legend = "", method = "post", submit, tone } = definition
   const isFolded = rank === "rare" && legend !== ""
   const style = tone ?? (rank === "primary" ? undefined : "secondary")
   const form = html`<form action="${action}" method="${method}">
@@ -143,7 +145,9 @@ export const renderForm = (definition: HtmlForm, rank: FormRank = "primary"): Ht
 ${controls.filter(({ isFolded }) => isFolded !== true).map((control) => row(definition, control))}${
     foldedRows(definition)
   }
-<p><button type="submit"${attribute("class", style)}>${submit}</button></p>
+<p><button type="submit"${attribute("class", style)}>${submit}</button>${
+    instead !== undefined && html` ${link(instead.href, instead.text)}`
+  }</p>
 </fieldset></form>
 `
   return isFolded
@@ -176,6 +180,9 @@ export const deleteForm = (action: string, legend: string, submit = "Remove"): H
 interface ButtonParts {
   readonly fields?: Readonly<Record<string, string>>
   readonly icon?: IconName
+  readonly method?: "get"
+  /** The list on which `/list.js` removes instead. */
+  readonly list?: string | undefined
 }
 
 /** A form of one button; `about` completes its label for screen readers. */
@@ -183,9 +190,9 @@ export const renderButton = (
   action: string,
   text: string,
   about: string,
-  { fields = {}, icon: sign }: ButtonParts = {}
+  { fields = {}, icon: sign, list, method }: ButtonParts = {}
 ): Html =>
-  html`<form action="${action}" method="post">${
+  html`<form action="${action}" method="${method ?? "post"}"${attribute("data-list", list)}>${
     Object.entries(fields).map(([name, value]) =>
       html`<input type="hidden" name="${name}" value="${value}">`
     )

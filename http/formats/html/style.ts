@@ -119,6 +119,7 @@ ol.entries:not(:has(>li:not([hidden]))){border:0;box-shadow:none}
 .entries>li>.preview{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;
 overflow:hidden;font-size:var(--text-sm);line-height:1.45;max-width:42rem}
 .entries>li>p:first-child{font-weight:600}
+.actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:var(--space-4) 0}
 .entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent);
 white-space:nowrap}
 .entries button.small:not(:hover),[data-copy]+button.small:not(:hover){border-color:transparent;
@@ -308,6 +309,7 @@ button.small{white-space:nowrap;min-height:1.9rem;padding:var(--space-0) var(--s
 font-size:var(--text-sm);
 font-weight:500}
 button.small:hover,button.danger:hover,button.secondary:hover{background:var(--raised);filter:none}
+button+a{margin-left:var(--space-3)}
 button.danger:hover{color:var(--bad);border-color:var(--bad)}
 fieldset.danger{background:transparent;border-style:dashed;box-shadow:none}
 p>small{display:block;margin-top:var(--space-1)}

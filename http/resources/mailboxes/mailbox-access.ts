@@ -269,13 +269,18 @@ export const checkSecret = (
     : Effect.asVoid(readBySecret(service, mailbox, mailbox.secret))
 
 /**
- * Redirects the browser to the mailbox, after a form of its page. Only a browser that is not signed
- * in must ask for the list: it gets the page that deposits otherwise.
+ * The list of a mailbox, for the browser of a call. Only a browser that is not signed in must ask
+ * for the list: it gets the page that deposits otherwise.
  */
-export const toMailbox = (
-  { call, mailbox }: Pick<MailboxCall, "call" | "mailbox">
-): HandlerAnswer => {
-  const isListed = mailbox.secret !== undefined || call.identity._tag === "Browser"
-  const location = isListed ? mailbox.here : `${mailbox.here}?read=`
-  return emptyAnswer(303, [["Location", location], ...noStore, mailbox.link])
-}
+export const listHrefOf = ({ call, mailbox }: Pick<MailboxCall, "call" | "mailbox">): string =>
+  mailbox.secret !== undefined || call.identity._tag === "Browser"
+    ? mailbox.here
+    : `${mailbox.here}?read=`
+
+/** Redirects the browser to the mailbox, after a form of its page. */
+export const toMailbox = (mailboxCall: Pick<MailboxCall, "call" | "mailbox">): HandlerAnswer =>
+  emptyAnswer(303, [
+    ["Location", listHrefOf(mailboxCall)],
+    ...noStore,
+    mailboxCall.mailbox.link
+  ])

@@ -18,8 +18,8 @@ import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, 
   readerHeaders, readFormMethod, readInput, readPageRequest, refusalError, seeOther, type Service,
   unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
-import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
-  mailboxRefNamed, toMailbox, withMailboxLink } from "./mailbox-access.ts"
+import { checkSecret, defineMailboxHandler, describeMailbox, listHrefOf, type MailboxCall,
+  type MailboxRef, mailboxRefNamed, toMailbox, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./listing/index.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
@@ -279,6 +279,7 @@ const expectedSettings = Effect.fnUntraced(function*(
   account: AuthenticatedAccount
 ): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, name)
+  const list = listHrefOf({ call, mailbox })
   return yield* expectedVersion(
     call,
     Effect.gen(function*() {
@@ -290,7 +291,10 @@ const expectedSettings = Effect.fnUntraced(function*(
         const previews = yield* readPreviews(service, call.request, mailbox, latest)
         return [
           { view: listingView(mailbox, page, wholeQuery), offered: standardTypes },
-          { view: listingView(mailbox, latest, wholeQuery, previews), offered: latestTypes }
+          {
+            view: listingView(mailbox, latest, wholeQuery, { previews, list }),
+            offered: latestTypes
+          }
         ]
       })
       return { version: view.version, tags: yield* entityTagsOfPages(call, pages) }

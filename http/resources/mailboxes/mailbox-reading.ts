@@ -10,20 +10,22 @@ import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../.
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, inPlace, isConditional, longPollHeaders,
   notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
-  readFormMethod, renderWhole, type Service, underConditions, type ViewAnswer,
+  readFormMethod, readQuery, renderWhole, type Service, underConditions, type ViewAnswer,
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit/index.ts"
-import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
-  readItems, requireReader, requireRemover, stateBesideLog, toMailbox } from "./mailbox-access.ts"
+import { defineMailboxHandler, describeMailbox, listHrefOf, type MailboxCall, type MailboxRef,
+  type ReaderCall, readItems, requireReader, requireRemover, stateBesideLog,
+  toMailbox } from "./mailbox-access.ts"
 import { discardedFields, entryOf, feedDate, filterNames, isFeed, latestTypes, type ListingPage,
   type ListingQuery, type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage,
   reportRead, reportRetrieved, spansOf, withMarks } from "./listing/index.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { readPreviews } from "./mailbox-previews.ts"
-import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
+import { listingView, notificationView, publicView, removalParameter, removalView,
+  summaryOf } from "./mailbox-views.ts"
 
 const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 
@@ -242,7 +244,7 @@ export const getMailbox = (service: Service) => {
     const whole = wholeAnswer(mailboxCall, {
       _tag: "View",
       status: 200,
-      view: listingView(mailbox, page, query, previews),
+      view: listingView(mailbox, page, query, { previews, list: listHrefOf(mailboxCall) }),
       offered: listingTypes,
       headers: [
         ...mailboxReaderHeaders(mailbox),
@@ -265,13 +267,15 @@ export const getMailbox = (service: Service) => {
 
 /** The view of a notification, with the message that its page shows. */
 const notificationViewOf = (
-  { mailbox, service }: MailboxCall,
+  mailboxCall: MailboxCall,
   entry: MailboxEntry
-): Effect.Effect<ResourceView> =>
-  Effect.map(
+): Effect.Effect<ResourceView> => {
+  const { mailbox, service } = mailboxCall
+  return Effect.map(
     readShownMessage(service, summaryOf(mailbox, entry).url),
-    (message) => notificationView(mailbox, entry, message)
+    (message) => notificationView(mailbox, entry, { message, list: listHrefOf(mailboxCall) })
   )
+}
 
 /** The notification of the path; 404 for one that never existed, 410 for a removed one. */
 export const entryAt = Effect.fnUntraced(function*(
@@ -293,18 +297,23 @@ export const getNotification = defineMailboxHandler(function*(mailboxCall) {
   const readerCall = yield* requireReader(mailboxCall)
   const entry = yield* entryAt(readerCall)
   const isPage = negotiate(call.request.headers.get("accept"), entryTypes) === "text/html"
+  // A page that only asks shows no message, and marks nothing as read.
+  const isAsking = isPage && (yield* readQuery(call)).get(removalParameter) === "true"
+  const list = listHrefOf(mailboxCall)
   const whole = wholeAnswer(mailboxCall, {
     _tag: "View",
     status: 200,
-    view: isPage
+    view: isAsking
+      ? removalView(mailbox, entry, list)
+      : isPage
       ? yield* notificationViewOf(mailboxCall, entry)
-      : notificationView(mailbox, entry, undefined),
+      : notificationView(mailbox, entry, { list }),
     offered: entryTypes,
     headers: mailboxReaderHeaders(mailbox)
   })
   return show(mailboxCall, whole, () => {
     reportRetrieved(service, call, mailbox, spansOf([entry]))
-    if (isPage && entry.isRead !== true) reportRead(readerCall, entry.n)
+    if (isPage && !isAsking && entry.isRead !== true) reportRead(readerCall, entry.n)
   })
 })
 

@@ -17,7 +17,7 @@ import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
 import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
-import { depositForm } from "./mailbox-views.ts"
+import { depositForm, removalParameter } from "./mailbox-views.ts"
 import { deleteRead, postReadForm, postReadUpToForm, putRead, putReadUpTo } from "./read-marks.ts"
 import { openForm, removalForm, settingsForm, webhookForm } from "./settings-views.ts"
 import { deleteWebhookSecret, postWebhookForm, putWebhookSecret } from "./webhook-settings.ts"
@@ -489,6 +489,13 @@ const fixed: ResourceDefinition = {
       summary: "Reads one notification",
       needs: "reader",
       scopes: ["read"],
+      unlinkedQuery: [removalParameter],
+      query: {
+        [removalParameter]: {
+          description: "With `true` a page asks whether to remove the notification.",
+          schema: oneOf("true")
+        }
+      },
       responses: {
         200: viewResponse("Notification", "The notification", ["Link", "X-Robots-Tag?"], {
           "text/xml+rss": ref("Notification"),

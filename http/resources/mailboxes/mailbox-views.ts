@@ -1,10 +1,10 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { addressLink, attribute, badge, type Control, copyField, deleteForm, emptyState, type Html,
-  html, type HtmlForm, icon, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
-  notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref, sizeText,
-  type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
+import { addressLink, attribute, badge, type Control, copyField, emptyState, type Html, html,
+  type HtmlForm, icon, link, listScriptPath, livePart, liveScriptPath, liveState, methodControl,
+  nothing, notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
+  sizeText, type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import { type Feed, mediaTypeOf, type ResourceView } from "../../formats/index.ts"
 import { childText, element, escapeAttribute, parseFragment, tagsIn, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
@@ -20,12 +20,19 @@ import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
 import { openForm, settingsOf } from "./settings-views.ts"
 
+/** What only the page of a list needs. */
+interface ListingParts {
+  readonly previews?: Previews | undefined
+  /** The list for this browser, where it differs from the URI of the mailbox. */
+  readonly list?: string
+}
+
 /** The view of a page, whose XML joins the stored fragments. */
 export const listingView = (
   mailbox: MailboxRef,
   page: ListingPage,
   query: ListingQuery,
-  previews: Previews = new Map()
+  { list = mailbox.here, previews = new Map() }: ListingParts = {}
 ): ResourceView => {
   const { entries, time, view } = page
   const { isOwner, settings } = view
@@ -42,7 +49,7 @@ export const listingView = (
     title,
     xml: `${xml}</mailbox>`,
     links: pageLinks(mailbox, page, query, next),
-    body: () => readerPage(mailbox, page, query, previews),
+    body: () => readerPage(mailbox, page, query, { list, previews }),
     forms: () => readerForms(mailbox, view),
     scripts: [...isLive(page, query) ? [liveScriptPath] : [], listScriptPath, notifyScriptPath],
     feed: () => feedOf(mailbox, page, title),
@@ -206,18 +213,29 @@ ${
 `
 }
 
+/** What the query of the page has that asks whether the notification is to be removed. */
+export const removalParameter = "remove"
+
+/**
+ * With a script, the notification is removed at once, and the removal can be undone on `list`.
+ * Without one, the button leads to a page that asks.
+ */
+const removeButton = (summary: NotificationSummary, list?: string): Html =>
+  renderButton(summary.href, "Remove", titleOf(summary), {
+    method: "get",
+    fields: { [removalParameter]: "true" },
+    icon: "remove",
+    list
+  })
+
 const entry = (summary: NotificationSummary, filterHref: FilterHref): Html => {
   const { href, isRead, url } = summary
-  const remove = renderButton(href, "Remove", titleOf(summary), {
-    fields: { method: "delete" },
-    icon: "remove"
-  })
   // The page of the notification shows a message of this service, or links to it.
   const shown = hostOf(url) === hostOf(href) ? { ...summary, url: "" } : summary
   return entryItem(
     { ...shown, description: titleOf(summary) },
     isRead ? nothing : html` · <b>● unread</b>`,
-    remove,
+    removeButton(summary),
     filterHref
   )
 }
@@ -280,17 +298,17 @@ export const depositForm = (name: string): HtmlForm => ({
   submit: "Deposit"
 })
 
-/** The listing with the filter, in a browser that asks for the password as this page does. */
-const filteredHref = (mailbox: MailboxRef, filter: Partial<MailboxFilter>): string => {
-  const read = mailbox.secret === undefined ? "read=" : ""
-  return `${mailbox.here}?${`${read}${filterText(filter)}`.replace(/^&/, "")}`
+/** The list with the filter. */
+const filteredHref = (list: string, filter: Partial<MailboxFilter>): string => {
+  const text = filterText(filter)
+  return list.includes("?") ? list + text : list + text.replace(/^&/, "?")
 }
 
 /** The tag and the priority by which the list is filtered, each with the way back. */
-const chosenMarks = (mailbox: MailboxRef, filter: MailboxFilter): Html => {
+const chosenMarks = (list: string, filter: MailboxFilter): Html => {
   const { priority, tag } = filter
   const chosen = (mark: string, without: Partial<MailboxFilter>): Html =>
-    html`<a class="filter" href="${filteredHref(mailbox, { ...filter, ...without })}"
+    html`<a class="filter" href="${filteredHref(list, { ...filter, ...without })}"
 aria-label="Without ${mark}">${mark} ✕</a> `
   return html`${tag === undefined ? nothing : chosen(`tag ${tag}`, { tag: undefined })}${
     priority === undefined ? nothing : chosen(`priority ${priority}`, { priority: undefined })
@@ -301,7 +319,8 @@ aria-label="Without ${mark}">${mark} ✕</a> `
 const findForm = (
   mailbox: MailboxRef,
   { isOwner }: MailboxView,
-  { filter }: ListingQuery
+  { filter }: ListingQuery,
+  list: string
 ): Html => {
   // Only the owner's browser can open what it shows, without a password or a secret.
   const registrations = isOwner ? `/mailboxes/${mailbox.name}/registrations` : undefined
@@ -309,16 +328,16 @@ const findForm = (
   const choice = (name: string, isChosen: boolean, chosen: Partial<MailboxFilter>): Html =>
     isChosen
       ? html`<b aria-current="page">${name}</b> `
-      : html`<a href="${filteredHref(mailbox, chosen)}">${name}</a> `
+      : html`<a href="${filteredHref(list, chosen)}">${name}</a> `
   const hidden = (name: string, value: string | undefined): Html =>
     value === undefined ? nothing : html`<input type="hidden" name="${name}" value="${value}">`
   return html`<form class="find" action="${mailbox.here}" method="get" role="search">
 <p class="choices"${attribute("data-registrations", registrations)}>${
     choice("all", filter === undefined, {})
   }${choice("● unread", isUnread, { ...filter, isUnread: true })}${
-    filter === undefined ? nothing : chosenMarks(mailbox, filter)
+    filter === undefined ? nothing : chosenMarks(list, filter)
   }</p>
-<p>${hidden("read", mailbox.secret === undefined ? "" : undefined)}${hidden("tag", tag)}${
+<p>${hidden("read", list === mailbox.here ? undefined : "")}${hidden("tag", tag)}${
     hidden("priority", priority)
   }
 <input type="search" name="q" value="${text}" maxlength="${searchCharsMax}"
@@ -355,7 +374,7 @@ const readerPage = (
   mailbox: MailboxRef,
   page: ListingPage,
   query: ListingQuery,
-  previews: Previews
+  { list, previews }: { readonly list: string; readonly previews: Previews }
 ): Html => {
   const summaries = page.entries.map((each) => ({
     ...summaryOf(mailbox, each),
@@ -374,21 +393,21 @@ const readerPage = (
         ? "Everything is read."
         : "Nothing is found."
     )
-  const filterHref: FilterHref = (more) => filteredHref(mailbox, { ...query.filter, ...more })
-  const list = (page.isLatest === true ? summaries.toReversed() : summaries)
+  const filterHref: FilterHref = (more) => filteredHref(list, { ...query.filter, ...more })
+  const entries = (page.isLatest === true ? summaries.toReversed() : summaries)
     .map((summary) => entry(summary, filterHref))
   return html`<h2>Notifications</h2>
-${findForm(mailbox, page.view, query)}${
+${findForm(mailbox, page.view, query, list)}${
     page.isDiscarded === true
       ? html`<p class="quiet">${discardedNotice}</p>
 `
       : nothing
   }${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
     !isLive(page, query)
-      ? html`<ol class="entries">${list}</ol>`
+      ? html`<ol class="entries">${entries}</ol>`
       // The list itself is the live part, so that its new entries are announced.
       : html`<ol class="entries" id="entries" aria-live="polite" data-live data-stream="${stream}">
-${list}</ol>
+${entries}</ol>
 ${liveState}`
   }
 ${livePart("read-marks", readMarkButton(mailbox, page, query, summaries))}
@@ -432,12 +451,12 @@ const messageLinkText = (message: ShownMessage | undefined): string => {
 }
 
 /** The page itself has marked the notification as read. */
-const notificationForms = (summary: NotificationSummary): Html =>
-  html`${
+const notificationForms = (summary: NotificationSummary, list: string): Html =>
+  html`<div class="actions">${
     renderButton(`${summary.href}/read`, "Mark as unread", titleOf(summary), {
       fields: { method: "delete" }
     })
-  }${deleteForm(summary.href, "Remove this notification from the mailbox")}`
+  }${removeButton(summary, list)}</div>`
 
 /** All that a notification has, also what no protocol knows. */
 const fieldsOf = (xml: string): ReadonlyArray<Html> =>
@@ -600,11 +619,18 @@ const feedOf = (mailbox: MailboxRef, page: ListingPage, title: string): Feed => 
   }).toReversed()
 })
 
+/** What only the page of a notification needs. */
+interface NotificationParts {
+  readonly message?: ShownMessage | undefined
+  /** The list for this browser. */
+  readonly list: string
+}
+
 /** One notification; its page shows `message`. */
 export const notificationView = (
   mailbox: MailboxRef,
   entry: MailboxEntry,
-  message: ShownMessage | undefined
+  { list, message }: NotificationParts
 ): ResourceView => {
   const summary = summaryOf(mailbox, entry)
   const xml = entryXml(mailbox, entry)
@@ -622,6 +648,37 @@ export const notificationView = (
       ...depositLinks(mailbox),
       { rel: "up", href: mailbox.here, title: "The mailbox" }
     ],
-    forms: () => notificationForms(summary)
+    forms: () => notificationForms(summary, list),
+    scripts: [listScriptPath]
+  }
+}
+
+/** The same, whose page asks whether it is to be removed. */
+export const removalView = (
+  mailbox: MailboxRef,
+  entry: MailboxEntry,
+  list: string
+): ResourceView => {
+  const summary = summaryOf(mailbox, entry)
+  const { forms: _, links: __, scripts: ___, ...shown } = notificationView(mailbox, entry, { list })
+  return {
+    ...shown,
+    links: depositLinks(mailbox),
+    title: `Remove “${titleOf(summary)}”?`,
+    body: () =>
+      html`<p class="quiet">${timeAgo(summary.received)}${
+        summary.from === undefined
+          ? nothing
+          : html` · from ${link(summary.from, uriName(summary.from))}`
+      }</p>
+<p>It leaves this mailbox for all of its readers, and nobody can bring it back.</p>
+${
+        renderForm({
+          action: summary.href,
+          controls: [methodControl("delete")],
+          submit: "Remove",
+          instead: { href: list, text: "Keep it" }
+        }, "secondary")
+      }`
   }
 }

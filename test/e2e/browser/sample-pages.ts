@@ -30,14 +30,15 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
     const document = `<notification>${item(about, url, more)}</notification>`
     deposited.push(expectStatus(await postXml(base, path, document), 202))
   }
-  const [first] = deposited
+  const notification = pathOf(deposited[0]?.headers.get("location") ?? null)
   return [
     samplePage("mailboxes", "/mailboxes"),
     samplePage("mailbox", path),
     samplePage("mailbox-empty", "/mailboxes/bob"),
     samplePage("mailbox-shared", pathOf(alice.shared)),
     samplePage("mailbox-public", path, { isStranger: true }),
-    samplePage("notification", pathOf(first?.headers.get("location") ?? null))
+    samplePage("notification", notification),
+    samplePage("notification-removal", `${notification}?remove=true`)
   ]
 }
 

@@ -69,6 +69,11 @@ const remove = async (walk: Walk): Promise<void> => {
     await walk.tab.page.getByText("Removed.").waitFor({ state: "detached" })
   } else {
     await walk.enter("Remove the third")
+    await walk.step("asked", "Remove “the third”?")
+    await walk.enter("Keep it")
+    await walk.lists(3)
+    await walk.enter("Remove the third")
+    await walk.enter("Remove")
   }
   await walk.lists(2)
   await walk.step("removed-for-good")
@@ -85,8 +90,21 @@ const readOne = async (walk: Walk, title: string): Promise<void> => {
   await walk.step("unread")
   if (await walk.tab.heading() !== title) await walk.enter("The mailbox")
   await walk.enter("the first")
-  walk.tab.expects(410)
-  await walk.enter("Remove")
+  await walk.step("first", "the first")
+  await walk.enter("Remove the first")
+  if (walk.isScripted) {
+    await walk.shows("Removed.")
+    await walk.lists(1)
+    await (await walk.keys.back("Undo")).press("Enter")
+    await walk.shows("It is back.")
+    await walk.lists(2)
+    await walk.press("Remove the first")
+    await walk.shows("Removed.")
+    await walk.tab.page.getByText("Removed.").waitFor({ state: "detached" })
+  } else {
+    await walk.step("asked-on-its-page", "Remove “the first”?")
+    await walk.enter("Remove")
+  }
   await walk.lists(1)
   await walk.step("removed-on-its-page", title)
 }

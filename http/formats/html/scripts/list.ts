@@ -130,25 +130,26 @@ const removals = `
   }
   const undoButton = make("button", { type: "button", className: "small", textContent: "Undo" })
   undoButton.addEventListener("click", undo)
-  const removeLater = (row) => {
+  // The list may leave out a row that its own page removes.
+  const removeLater = (path, title) => {
     if (pending.size >= ${pageRemovalsMax}) void sendPending()
     const all = rows()
-    const at = all.indexOf(row)
-    const path = pathOf(row)
-    pending.set(path, linkOf(row).textContent)
+    const at = all.findIndex((row) => pathOf(row) === path)
+    pending.set(path, title)
     hidden.add(path)
     hideRows()
     clearTimeout(removalTimer)
     removalTimer = setTimeout(sendPending, ${removalUndoMs})
     say(pending.size === 1 ? "Removed." : pending.size + " removed.", " ", undoButton)
-    const next = all[at + 1] ?? all[at - 1]
+    const next = at < 0 ? undefined : all[at + 1] ?? all[at - 1]
     if (next === undefined) undoButton.focus()
     else linkOf(next).focus()
   }
   list.addEventListener("submit", (event) => {
-    if (event.target.elements.method?.value !== "delete") return
+    const row = event.target.closest(".entries > li")
+    if (event.target.elements.remove === undefined || row === null) return
     event.preventDefault()
-    removeLater(event.target.closest(".entries > li"))
+    removeLater(pathOf(row), linkOf(row).textContent)
   })
   // A page that is left cannot see what becomes of its removals. The next list of the same tab
   // repeats those whose notifications it still shows.
@@ -164,9 +165,14 @@ const removals = `
     })
   })
   let sent = []
+  // The removal that the page of a notification has left to this list.
+  let left = null
   try {
     sent = JSON.parse(sessionStorage.getItem(sentKey) ?? "[]")
     sessionStorage.removeItem(sentKey)
+    left = JSON.parse(sessionStorage.getItem(leftKey))
+    if (left?.list === location.pathname) sessionStorage.removeItem(leftKey)
+    else left = null
   } catch {}
   const shownPaths = rows().map(pathOf)
   const repeated = sent.filter(([path]) => shownPaths.includes(path))
@@ -175,6 +181,23 @@ const removals = `
     hideRows()
     void removeAll(repeated)
   }
+  if (left !== null) removeLater(left.path, left.title)
+`
+
+/** The page of a notification leaves its removal to the list, which can undo it. */
+const ownPage = `
+  const form = document.querySelector("form[data-list]")
+  form?.addEventListener("submit", (event) => {
+    const list = new URL(form.dataset.list, location.href)
+    const path = new URL(form.action).pathname
+    const title = document.querySelector("h1").textContent
+    // Without storage the browser follows the form to the page that asks.
+    try {
+      sessionStorage.setItem(leftKey, JSON.stringify({ list: list.pathname, path, title }))
+    } catch { return }
+    event.preventDefault()
+    location.assign(list)
+  })
 `
 
 /**
@@ -269,8 +292,12 @@ const keyboard = `
   })
 `
 
-/** `/list.js`: keys for a list of notifications, and removals that can be undone. */
+/**
+ * `/list.js`: keys for a list of notifications, and removals that can be undone, also from the page
+ * of a notification.
+ */
 export const listScript = `"use strict"
+const leftKey = "removal"
 const list = document.querySelector("ol.entries")
-if (list !== null) {${parts}${marks}${removals}${keyboard}}
+if (list !== null) {${parts}${marks}${removals}${keyboard}} else {${ownPage}}
 `
