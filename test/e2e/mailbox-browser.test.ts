@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { pageRemovalsMax, removalUndoMs } from "../../http/limits.ts"
 import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Person, signIn, type Tab } from "./browser/browser.ts"
-import { asAdmin, expectStatus, openMailbox, send } from "./client.ts"
+import { asAdmin, expectStatus, openMailbox, postXml, send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 
 /** The most that the scripts of one page may take, compressed. */
@@ -354,6 +354,29 @@ it("an open page shows read marks and removals of other devices", async () => {
   await change("DELETE", first)
   await expect.poll(() => rows.count()).toBe(1)
   expect(await rows.innerText()).toContain("second")
+  await tab.close()
+})
+
+it("a picture that is attached to a notification is shown on its page", async () => {
+  const path = (await mailboxWith("pictured")).replace("?read=", "")
+  // 2 by 1 pixels.
+  const png =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAADUlEQVR4nGM4oAAEBwAHBwIBqYD2FAAAAABJ" +
+    "RU5ErkJggg=="
+  const item = "<item><description>A picture</description>" +
+    `<content type="image/png" encoding="base64">${png}</content></item>`
+  const deposited = await postXml(base, path, `<notification>${item}</notification>`)
+  expectStatus(deposited, 202)
+  const tab = await openList(`${path}?read=`)
+  const { page } = tab
+  expect(await page.locator(".entries > li").innerText()).toContain("image/png, ")
+  await page.getByRole("link", { name: "A picture", exact: true }).click()
+  const picture = page.getByRole("img", { name: "The message, a picture" })
+  await picture.scrollIntoViewIfNeeded()
+  const sizes = "[...document.querySelectorAll('img.message')].map((one) => " +
+    "[one.complete, one.naturalWidth, one.naturalHeight])"
+  await expect.poll(() => page.evaluate(sizes)).toEqual([[true, 2, 1]])
+  await tab.inspect("notification-picture")
   await tab.close()
 })
 
