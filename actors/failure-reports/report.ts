@@ -61,32 +61,25 @@ interface FailureReporting {
   readonly failureReportUntilMs?: number
 }
 
-/** The part of a callback that readers of another mailbox may see, without a path. */
+/** The part of a URI that readers of another mailbox may see, without a path. */
 export const originOf = (uri: string): string => {
   const origin = parseUrl(uri)?.origin ?? "null"
   return origin === "null" ? "another service" : `${origin}/…`
 }
 
-/** A longer segment of a path may be a secret, as in the address of a webhook. */
-const segmentCharsMax = 20
-
-/** Characters of a path in a report. */
-const pathCharsMax = 80
+/** The path of a mailbox of such a service, as its name is made; what follows may be a secret. */
+const mailboxPath = /^(\/mailboxes\/[a-z0-9][a-z0-9-]{0,63})((?:~|%7[eE])[^/]*)?$/
 
 /**
- * A recipient as readers of another mailbox may see it: without a query, and without the parts of
- * its path that may be a secret, which follow a tilde or are long.
+ * A recipient as readers of another mailbox may see it: a mailbox by its name, without a secret and
+ * a query; of any other one the origin alone, since each part of its path may be a secret.
  */
 export const recipientText = (uri: string): string => {
   const parsed = parseUrl(uri)
-  if (parsed === undefined || parsed.origin === "null") return "another service"
-  const path = parsed.pathname.split("/").map((segment) => {
-    const [name = "", secret] = segment.split(/~|%7e/i)
-    return name.length > segmentCharsMax ? "…" : secret === undefined ? name : `${name}…`
-  }).join("/")
-  const isWhole = path.length <= pathCharsMax
-  const shown = isWhole ? path : path.slice(0, pathCharsMax)
-  return `${parsed.origin}${shown}${isWhole && parsed.search === "" ? "" : "…"}`
+  const [, path, secret = ""] = mailboxPath.exec(parsed?.pathname ?? "") ?? []
+  if (parsed === undefined || path === undefined) return originOf(uri)
+  const isWhole = secret === "" && parsed.search === ""
+  return `${parsed.origin}${path}${isWhole ? "" : "…"}`
 }
 
 /** The description of a report that a sent notification has not arrived at a recipient. */

@@ -99,16 +99,22 @@ describe("a failure report", () => {
   })
 
   it("names a recipient without what may be a secret", () => {
-    const random = "x".repeat(21)
     for (
       const [uri, shown] of [
         ["https://example.org/mailboxes/alice", "https://example.org/mailboxes/alice"],
-        ["https://example.org/mailboxes/a~b/c", "https://example.org/mailboxes/a…/c"],
+        ["https://example.org/mailboxes/a~b", "https://example.org/mailboxes/a…"],
         ["https://example.org/mailboxes/a%7Eb", "https://example.org/mailboxes/a…"],
-        [`https://example.org/hook/${random}/1`, "https://example.org/hook/…/1"],
-        ["https://example.org/in?key=secret#secret", "https://example.org/in…"],
-        ["https://example.org/", "https://example.org/"],
-        [`https://example.org/${"ab/".repeat(100)}`, `https://example.org/${"ab/".repeat(26)}a…`],
+        ["https://example.org/mailboxes/a?key=secret#secret", "https://example.org/mailboxes/a…"],
+        ["https://example.org/mailboxes/a~b/c", "https://example.org/…"],
+        ["https://example.org/mailboxes/a;token=abc", "https://example.org/…"],
+        ["https://example.org/mailboxes/sEcr3t", "https://example.org/…"],
+        [`https://example.org/mailboxes/${"x".repeat(65)}`, "https://example.org/…"],
+        ["http://h/hooks/catch/123/sEcr3tTok3n/", "http://h/…"],
+        ["https://ntfy.sh/mysecrettopic42", "https://ntfy.sh/…"],
+        ["https://h/x;token=abc", "https://h/…"],
+        ["https://example.org/in?key=secret#secret", "https://example.org/…"],
+        ["https://user:password@example.org/", "https://example.org/…"],
+        ["mailto:a@example.org", "another service"],
         ["not a URI", "another service"]
       ] as const
     ) {
@@ -120,7 +126,7 @@ describe("a failure report", () => {
     const text = undeliveredText({
       about: "a".repeat(aboutCharsMax),
       isWithdrawal: true,
-      to: `https://${"a.".repeat(120)}org/${"ab/".repeat(600)}`,
+      to: `https://${"a.".repeat(120)}org/mailboxes/${"a".repeat(64)}`,
       problem: "answered 410",
       failed: 999,
       count: 1000

@@ -141,7 +141,7 @@ export const report = {
   _tag: "ReportFailure",
   account: "alice",
   atMs: nowMs,
-  description: "A notification was not delivered to https://example.org/0: answered 410.",
+  description: "A notification was not delivered to https://example.org/…: answered 410.",
   isOverdue: false
 } satisfies NotificationAction
 export const depositOf = (first: object): unknown => ({ ...first, to: reportsTo })

@@ -7,7 +7,7 @@ import { attempted, begun, created, decide, delivered, faulted, note, one, owner
   report, reported, reporting, retentionMs, retrying, schedule, settled, stateOf, timerFired,
   two } from "./notification-cells.ts"
 
-const text = "A notification was not delivered to https://example.org/0: answered 410."
+const text = "A notification was not delivered to https://example.org/…: answered 410."
 
 /** How many of these actions begin a step of a report. */
 const steps = ({ actions = [] }: ReturnType<typeof decide>): number =>
@@ -48,7 +48,7 @@ describe("a notification that fails", () => {
     const last = decide(state, failing(schedule.length), reporting)
     expect(last.actions).toContainEqual({
       ...report,
-      description: "A notification was not delivered to https://example.org/0: answered 503."
+      description: "A notification was not delivered to https://example.org/…: answered 503."
     })
   })
 
@@ -62,7 +62,7 @@ describe("a notification that fails", () => {
     }
     const { description } = stateOf(decide(failing, reported(2), reporting)).failureReport ?? {}
     expect(description).toBe(
-      "“The keys” was not delivered to https://example.org/2: answered 410. " +
+      "“The keys” was not delivered to https://example.org/…: answered 410. " +
         "So far 2 of 3 recipients have failed; its page shows all."
     )
   })

@@ -10,7 +10,7 @@ import { absent, addressed, admin, attempted, begun, create, decide, deleting, d
 
 const reportLeaseEndMs = nowMs + failureReportLeaseMs
 
-const text = "A notification was not delivered to https://example.org/0: answered 410."
+const text = "A notification was not delivered to https://example.org/…: answered 410."
 
 const heldBack = { _tag: "AttemptHeld", recipient: 0, attempt: 1 } as const
 
