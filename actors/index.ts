@@ -73,7 +73,7 @@ export { contentKind } from "./content/index.ts"
 export { failureReportsFormat } from "./failure-reports/index.ts"
 export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
   signingSecretOf } from "./keyring.ts"
-export { aboutCharsMax, accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
+export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, followUpsMax, idempotencyRetentionMs, mailboxBlocksMax,
   mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pausedOriginsMax,
@@ -98,7 +98,7 @@ export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordF
   withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
-export { beginningOf, streamSafe } from "./text/index.ts"
+export { streamSafe } from "./text/index.ts"
 export { throttleKind } from "./throttle/index.ts"
 export { addToTotals, contentListingTable, everyoneKey, networkKey, networksTable, ownerKey,
   type OwnerUse, parseUsageEntry, type QuotaExceeded, reservationsTable, Usage, type UsageEntry,

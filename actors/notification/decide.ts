@@ -9,7 +9,7 @@
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { aboutCharsMax, attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
   deferredInMemoryMs, deferredMinMs, describedRecipientsMax, followUpsMax, idempotencyRetentionMs,
   keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
   removalsMax } from "../limits.ts"
@@ -17,11 +17,10 @@ import { afterReportStep, beginReportStep, type FailureReport, failureReportsFor
   isReportWaiting, undeliveredText } from "../failure-reports/index.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
-import { beginningOf } from "../text/index.ts"
 import { attemptItems, keptAttempt } from "./attempt-log.ts"
 import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queued, type ReplayStart,
   startReplay, statusOf } from "./attempts.ts"
-import { afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
+import { aboutAt, aboutIn, afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
 import { activeHolds, afterHeld, heldOf, holdsEndMs, mayRelease, pausesFormat, quietHolds,
   withoutHolds } from "./holds.ts"
@@ -131,7 +130,7 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     requestId,
     createdAtMs: nowMs,
     listingKey,
-    ...aboutOf(about),
+    ...aboutAt(about, 0),
     traceId,
     ...spanId === undefined ? {} : { spanId },
     recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
@@ -145,10 +144,6 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     created(state, false)
   )
 }
-
-/** What a list shows of a description. */
-const aboutOf = (about: string | undefined): { readonly about?: string } =>
-  about === undefined ? {} : { about: beginningOf(about, aboutCharsMax) }
 
 const openingTag = "<notification>"
 
@@ -188,7 +183,8 @@ const viewOf = (
   { attempts, from = 0, max = describedRecipientsMax }: Variant<NotificationMessage, "Describe">,
   nowMs: number
 ): NotificationView => {
-  const { about, account, createdAtMs, followUps, recipients, version } = state
+  const { account, createdAtMs, followUps, recipients, version } = state
+  const about = aboutIn(state)
   const shown = recipients.slice(from, from + Math.min(max, describedRecipientsMax))
   const held = heldOf(state, shown, nowMs)
   return {
@@ -286,10 +282,9 @@ const followUp =
     const running = runningBeside(state, undefined, nowMs)
     const busy = new Set(running.map(({ recipient }) => recipient))
     const edition = editionOf(state)
-    const { about: aboutBefore, ...open } = reopened(state)
     const next: Queued = {
-      ...open,
-      ...aboutOf(isWithdrawal ? aboutBefore : about),
+      ...reopened(state),
+      ...isWithdrawal ? {} : aboutAt(about, edition + 1),
       recipients: state.recipients.map((one, at) =>
         afterFollowUp(one, { edition, isRunning: busy.has(at), isWithdrawal, nowMs })
       ),
@@ -431,7 +426,8 @@ const reportOf = (
   { problem = "the attempts have ended", to }: RecipientState,
   nowMs: number
 ): FailureReport => {
-  const { about, recipients } = state
+  const { recipients } = state
+  const about = aboutIn(state)
   const failed = 1 + recipients.filter(({ status }) => status === "failed").length
   const counts = { failed, count: recipients.length }
   const failure = { about, isWithdrawal: isWithdrawn(state), to, problem, ...counts }

@@ -16,10 +16,12 @@
  * removes nothing. Any other recipient gets a notification whose element `replaces` has the URI
  * under which it knows the earlier one: the Location that it returned, or else the `url`.
  */
+import { aboutCharsMax } from "../limits.ts"
 import { parseUrl } from "../parse-url.ts"
 import { sealedParts, withSealedPassword } from "../sealed-fragment.ts"
+import { beginningOf, isBlank } from "../text/index.ts"
 import { type Queued, restarted, withTried } from "./attempts.ts"
-import type { RecipientState, RelayFollowUp } from "./protocol.ts"
+import type { RecipientState, RelayFollowUp, SenderFollowUp } from "./protocol.ts"
 
 /** The format of the cluster with which follow-ups are stored: older nodes do not know them. */
 export const followUpsFormat = 2
@@ -30,9 +32,43 @@ export const editionOf = ({ followUps = [] }: Queued): number => followUps.lengt
 export const isWithdrawn = ({ followUps = [] }: Queued): boolean =>
   followUps.at(-1)?.kind === "withdrawal"
 
+/** What followed a notification. */
+interface Followed {
+  readonly followUps?: ReadonlyArray<SenderFollowUp>
+}
+
 /** The log item with the document of an edition. */
-const itemOfEdition = ({ followUps = [] }: Queued, edition: number): number =>
+const itemOfEdition = ({ followUps = [] }: Followed, edition: number): number =>
   edition === 0 ? 1 : followUps[edition - 1]?.item ?? 1
+
+/** The last edition with a description of the sender: a withdrawal has none. */
+const describedEdition = ({ followUps = [] }: Followed): number =>
+  followUps.findLastIndex(({ kind }) => kind === "replacement") + 1
+
+/** The log item with the document that describes the notification. */
+export const describedItem = (followed: Followed): number =>
+  itemOfEdition(followed, describedEdition(followed))
+
+/** What lists and pages show of a description: nothing of a blank one. */
+export const aboutOf = (description: string | undefined): { readonly about?: string } =>
+  description === undefined || isBlank(description)
+    ? {}
+    : { about: beginningOf(description, aboutCharsMax) }
+
+/** {@link aboutOf} for the state: of which edition it is, too. */
+export const aboutAt = (
+  description: string | undefined,
+  edition: number
+): Pick<Queued, "about" | "aboutEdition"> => {
+  const about = aboutOf(description)
+  return edition === 0 || about.about === undefined ? about : { ...about, aboutEdition: edition }
+}
+
+/** What the notification is about; undefined if the state has nothing, or of another edition. */
+export const aboutIn = (state: Queued): string | undefined => {
+  const { about, aboutEdition = 0 } = state
+  return aboutEdition === describedEdition(state) ? aboutOf(about).about : undefined
+}
 
 /** The name of an edition, from which its keys, digests and ids are derived. */
 export const editionName = (id: string, edition: number): string =>

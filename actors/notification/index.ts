@@ -4,7 +4,7 @@ export { decodeRelayAttempt, type RelayAttempt, type RelayAttemptFollowUp,
   relayAttemptsFormat } from "./attempt-log.ts"
 export { replaysFormat, statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
-export { followUpsFormat } from "./follow-ups.ts"
+export { aboutOf, describedItem, followUpsFormat } from "./follow-ups.ts"
 export { pausesFormat } from "./holds.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"

@@ -108,6 +108,11 @@ export const NotificationState = Schema.Union([
     listingKey: Schema.String,
     /** The beginning of its description; left out if the node that queued it was an older one. */
     about: Schema.optionalKey(Schema.String),
+    /**
+     * The edition of `about`; left out for 0. A node that does not know both keeps them when it
+     * stores another edition.
+     */
+    aboutEdition: Schema.optionalKey(Count),
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
     /** The span of the request that created it, 16 such digits; left out if it is not exported. */
@@ -263,7 +268,7 @@ export interface NotificationView {
   /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
-  /** The beginning of what the recipients get it described by. */
+  /** The beginning of what the recipients get it described by; left out if it is not known. */
   readonly about?: string
   /** Since when a pause keeps some of them back, by their index in `recipients`. */
   readonly held?: Readonly<Record<number, number>>

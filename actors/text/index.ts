@@ -1,3 +1,3 @@
 /** Texts of strangers: as they are compared, and their beginnings. */
-export { beginningOf } from "./beginning.ts"
+export { beginningOf, isBlank } from "./beginning.ts"
 export { streamSafe } from "./stream-safe.ts"

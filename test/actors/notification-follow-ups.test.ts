@@ -7,14 +7,14 @@ import { notification } from "../../actors/notification/actor.ts"
 import type { Queued } from "../../actors/notification/attempts.ts"
 import { withdrawalFragment, withReplaces,
   writableUri } from "../../actors/notification/follow-ups.ts"
-import type { RecipientState } from "../../actors/notification/protocol.ts"
+import type { NotificationMessage, RecipientState } from "../../actors/notification/protocol.ts"
 import { withSealedPassword } from "../../actors/sealed-fragment.ts"
 import { address } from "../../runtime/index.ts"
 import { expectOnlyReply, expectRefused, nowMs } from "./cells.ts"
 import { noDependencies, noOutbound, testKeyring } from "./dependencies.ts"
 import { type Attempted, attempted, begun, created, decide, deleting, delivered, describing,
-  faulted, following, note, notes, one, owner, refused, reloaded, retentionMs, retrying, schedule,
-  stateOf, timerFired, uri, where } from "./notification-cells.ts"
+  faulted, following, note, notes, one, owner, refused, reloaded, reported, reporting, retentionMs,
+  retrying, schedule, stateOf, timerFired, uri, where } from "./notification-cells.ts"
 
 const second = "<notification><item>2</item></notification>"
 const third = "<notification><item>3</item></notification>"
@@ -31,6 +31,47 @@ const attemptedOf = (
   outcome: Attempted["outcome"],
   attempt: number
 ): Attempted => ({ ...attempted(outcome, 0, attempt), edition })
+
+const aboutOf = (state: Queued): string | undefined => {
+  const { answer } = decide(state, describing(owner))
+  return answer?._tag === "Described" ? answer.view.about : undefined
+}
+
+describe("what a notification is about", () => {
+  const replacing = (about: string, id = "f1"): NotificationMessage => ({
+    _tag: "FollowUp",
+    caller: owner,
+    requestId: id,
+    document: second,
+    about
+  })
+  const named = { ...one, about: "First" }
+
+  it("is that of the last replacement, also after a withdrawal", () => {
+    const replaced = stateOf(decide(named, replacing("Second"), { head: 1 }))
+    expect([aboutOf(named), aboutOf(replaced)]).toEqual(["First", "Second"])
+    expect(aboutOf(followed(named))).toBe("First")
+    expect(aboutOf(followed(replaced, undefined, "f2", 2))).toBe("Second")
+  })
+
+  it("is not that of the edition before, where an earlier version has replaced it", () => {
+    // Such a node drops the description of the message, and keeps that of the state.
+    const replaced = followed(named, second)
+    expect([replaced.about, aboutOf(replaced)]).toEqual(["First", undefined])
+    const again = stateOf(decide(replaced, replacing("Third", "f2"), { head: 2 }))
+    expect(aboutOf(again)).toBe("Third")
+    const later = followed(again, third, "f3", 3)
+    expect([later.about, aboutOf(later)]).toEqual(["Third", undefined])
+  })
+
+  it.each(["", " \t\n", "\u2060"])("is unknown with the blank description %j", (blank) => {
+    const replaced = stateOf(decide(named, replacing(blank), { head: 1 }))
+    expect(aboutOf(replaced)).toBeUndefined()
+    expect(aboutOf({ ...one, about: blank })).toBeUndefined()
+    const failed = stateOf(decide({ ...one, about: blank }, reported(), reporting))
+    expect(failed.failureReport?.description).toMatch(/^A notification was not delivered/)
+  })
+})
 
 const sent = stateOf(decide(one, attempted(delivered)))
 /** No attempt runs or is due. */

@@ -1,5 +1,7 @@
 /** How the pages of sent notifications name them and their recipients. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { address } from "../../runtime/index.ts"
 import { admin, outgoing, type OutgoingHarness, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 
@@ -63,6 +65,34 @@ describe("the page of a sent notification and that of its attempts", () => {
     const replaced = await service.send("POST", `${first}/replacement`, { basic, body })
     expect(replaced.status).toBe(202)
     expect((await read(first)).text).toContain("<h1>Second</h1>")
+  })
+
+  it.each(["", " \n ", "\u200b"])("say what it is, for a blank description %j", async (blank) => {
+    const body = outgoing([own], blank)
+    const path = (await service.post(basic, [], { body })).header("location")
+    expect((await read(path)).text).toContain("<h1>An outgoing notification</h1>")
+    const { text } = await read("/outgoing/sender")
+    expect(text).toContain(`<a href="${new URL(path).pathname}" title="${own}">to hall</a>`)
+  })
+
+  it("read the description from the document, where an earlier version has queued it", async () => {
+    const id = "queued-by-an-earlier-version"
+    await Effect.runPromise(service.service.system.ask(address("notification", id), {
+      _tag: "Create",
+      requestId: id,
+      account: "sender",
+      listingKey: `sender/${id}`,
+      traceId: "0".repeat(32),
+      document: outgoing([], "Old &amp; known"),
+      to: [long]
+    }))
+    const path = `/outgoing/sender/${id}`
+    await service.until(path, basic, "failed")
+    const page = await read(path)
+    expect(page.text).toContain("<h1>Old &amp; known</h1>")
+    expect((await read(`${path}/attempts`)).text).toContain("<h1>Attempts: Old &amp; known</h1>")
+    const tagged = { "if-match": page.header("etag") }
+    expect((await service.send("DELETE", path, { basic, headers: tagged })).status).toBe(204)
   })
 
   it("keep the description after a withdrawal", async () => {

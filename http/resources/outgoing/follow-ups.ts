@@ -1,8 +1,8 @@
 /** Follow-ups of an outgoing notification: its sender replaces or withdraws it (protocol §1.3). */
 import { Effect } from "effect"
-import { aboutCharsMax, beginningOf, followUpsFormat, followUpsMax } from "../../../actors/index.ts"
-import type { NotificationMessage, NotificationReply,
-  NotificationView } from "../../../actors/notification/index.ts"
+import { followUpsFormat, followUpsMax } from "../../../actors/index.ts"
+import { aboutOf, type NotificationMessage, type NotificationReply,
+  type NotificationView } from "../../../actors/notification/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import type { NotificationDocument } from "../../formats/xml/index.ts"
@@ -41,7 +41,7 @@ const followUp = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   outgoing: OutgoingNotificationRef,
-  content?: { readonly document: string; readonly about: string }
+  content?: { readonly document: string; readonly about?: string }
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const message: NotificationMessage = {
     _tag: "FollowUp",
@@ -111,7 +111,7 @@ export const postReplacement = defineHandler(function*(service, call) {
   const mailbox = { account, href: absoluteUri(service, mailboxPath(account)) }
   return yield* followUp(service, call, outgoing, {
     document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
-    about: beginningOf(document.value.description, aboutCharsMax)
+    ...aboutOf(document.value.description)
   })
 })
 

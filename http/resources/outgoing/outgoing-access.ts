@@ -1,14 +1,15 @@
 /** Which outgoing mailbox or notification a path names, and who may use it (protocol §1.3). */
 import { Effect } from "effect"
 import { linksUnder, notificationKind } from "../../../actors/index.ts"
-import { type NotificationMessage, type NotificationView,
+import { aboutOf, describedItem, type NotificationMessage, type NotificationView,
   statusOf } from "../../../actors/notification/index.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { isSlug } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { shortUri } from "../../formats/html/index.ts"
+import { childOf, childText, parseFragment } from "../../formats/xml/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
-  refusalError, type Service } from "../../pipeline/index.ts"
+  isPageRequest, refusalError, type Service } from "../../pipeline/index.ts"
 import { type AccountRef, accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
@@ -173,6 +174,35 @@ export const describeOutgoing = Effect.fnUntraced(function*(
   if (!isRefusal(view)) return view
   return yield* view.reason === "Forbidden" ? httpError("not-found") : refusalError(view)
 })
+
+/**
+ * The status with what the notification is about, read from the log if its actor does not know: a
+ * node of an earlier version has queued or replaced it. A listing has no time for that.
+ */
+export const withAbout = Effect.fnUntraced(function*(
+  { system }: Service,
+  { to }: OutgoingNotificationRef,
+  view: NotificationView
+): Effect.fn.Return<NotificationView, HandlerFailure> {
+  if (view.about !== undefined) return view
+  const n = describedItem(view)
+  const [item] = yield* system.read(to, n, 1)
+  // It was removed meanwhile.
+  if (item?.n !== n) return view
+  const root = childOf({ children: parseFragment(item.value) }, "notification")
+  const described = root === undefined ? undefined : childOf(root, "item")
+  const text = described === undefined ? undefined : childText(described, "description")
+  return { ...view, ...aboutOf(text) }
+})
+
+/** {@link withAbout} for a page; no other answer shows it. */
+export const describedForPage = (
+  service: Service,
+  { request }: Call,
+  outgoing: OutgoingNotificationRef,
+  view: NotificationView
+): Effect.Effect<NotificationView, HandlerFailure> =>
+  isPageRequest(request) ? withAbout(service, outgoing, view) : Effect.succeed(view)
 
 /** The notification of the path, and its status; 404, or 410 when it is removed. */
 export const outgoingNotificationOf = Effect.fnUntraced(function*(

@@ -18,9 +18,9 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
-import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef, outgoingRefOf, retryMessage,
-  typedRecipient } from "./outgoing-access.ts"
+import { describeAs, describedForPage, describeOutgoing, mailboxPath, outgoingNotificationOf,
+  type OutgoingNotificationRef, outgoingRefOf, retryMessage, typedRecipient,
+  withAbout } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -98,7 +98,8 @@ export const getOutgoing = defineHandler(function*(service, call) {
   const waitSeconds = isPolling ? preferredWaitSeconds(call) : undefined
   const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
   const read = Effect.gen(function*() {
-    const view = yield* describeOutgoing(service, outgoing)
+    const status = yield* describeOutgoing(service, outgoing)
+    const view = yield* describedForPage(service, call, outgoing, status)
     return renderView(
       {
         _tag: "View",
@@ -219,9 +220,10 @@ const removeNotification = Effect.fnUntraced(function*(
   const { outgoing, view } = yield* outgoingNotificationOf(service, call)
   const expected = yield* expectedVersion(
     call,
-    Effect.sync(() => ({
+    // The condition may name the entity tag of the page, which has the description.
+    Effect.map(withAbout(service, outgoing, view), (described) => ({
       version: view.version,
-      tags: entityTags(call, statusView(service, outgoing, view))
+      tags: entityTags(call, statusView(service, outgoing, described))
     }))
   )
   const caller = callerOf(outgoing.caller)

@@ -14,8 +14,8 @@ import { askedAtOnceMax } from "../../limits.ts"
 import { defineHandler, type HandlerFailure, readerHeaders, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { attemptElement, attemptList, type AttemptTexts, shownAttempt } from "../attempts/index.ts"
-import { attemptsHref, outgoingNotificationOf, type OutgoingNotificationRef, recipientAnchor,
-  recipientName } from "./outgoing-access.ts"
+import { attemptsHref, describedForPage, outgoingNotificationOf, type OutgoingNotificationRef,
+  recipientAnchor, recipientName } from "./outgoing-access.ts"
 
 /** An attempt that is shown. */
 interface ShownRelayAttempt extends RelayAttempt {
@@ -207,7 +207,8 @@ export const getRelayAttempts = defineHandler(function*(service, call) {
   const kept = yield* readKept(service, outgoing, view)
   const shown = kept.map((attempt) => shownAttempt(attempt, seesPrivateAnswers))
   const all = relayAttemptsOf(view, shown)
-  return viewAnswer(relayAttemptsView(service, outgoing, all, view.about), {
+  const { about } = yield* describedForPage(service, call, outgoing, view)
+  return viewAnswer(relayAttemptsView(service, outgoing, all, about), {
     headers: readerHeaders
   })
 })

@@ -1,8 +1,8 @@
 /** A5: a notification is queued for its recipients. */
 import { Effect } from "effect"
-import { aboutCharsMax, beginningOf, parseUrl, sealPasswordFor } from "../../../actors/index.ts"
-import type { NotificationMessage, NotificationReply,
-  NotificationView } from "../../../actors/notification/index.ts"
+import { parseUrl, sealPasswordFor } from "../../../actors/index.ts"
+import { aboutOf, type NotificationMessage, type NotificationReply,
+  type NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
@@ -141,7 +141,7 @@ const queueNotification = Effect.fnUntraced(function*(
   outgoing: OutgoingNotificationRef,
   content: {
     readonly document: string
-    readonly about: string
+    readonly about?: string
     readonly to: ReadonlyArray<string>
   }
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
@@ -175,7 +175,7 @@ const queueNotification = Effect.fnUntraced(function*(
     recipients: content.to.map((to) => ({ to, status: "waiting", attempts: 0, tries: 0 })),
     count: content.to.length,
     version: 1,
-    about: content.about
+    ...content.about === undefined ? {} : { about: content.about }
   }
 })
 
@@ -199,7 +199,7 @@ export const postOutgoing = defineHandler(function*(service, call) {
   }
   const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
     document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
-    about: beginningOf(document.value.description, aboutCharsMax),
+    ...aboutOf(document.value.description),
     to: to.value
   }))
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
