@@ -137,9 +137,6 @@ export const attemptsKeptMax = 50
 
 export const attemptsKeptCharsMax = 64 * 1024
 
-/** Characters of the answer to a successful attempt, which needs less explanation. */
-export const successTextCharsMax = 1024
-
 /** Characters of one attempt in the log; without the text of the answer it has fewer. */
 export const attemptCharsMax = 16 * 1024
 

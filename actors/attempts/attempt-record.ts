@@ -3,7 +3,6 @@ import { Option, Schema } from "effect"
 import { attemptCharsMax, recordedHeaderCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, ExchangeRecord, retryAfterMaxMs } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
-import { beginningOf } from "../text/index.ts"
 
 /** The fields of every attempt. A newer version may have stored words that this one lacks. */
 export const attemptFields = {
@@ -29,12 +28,11 @@ export const attemptDecoder = <Attempt>(
   return (item) => Option.getOrUndefined(decode(item))
 }
 
-/** The exchange with at most so many characters of the answer's text. */
-export const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRecord => {
+/** The exchange without the text of the answer. */
+export const withoutText = (exchange: ExchangeRecord): ExchangeRecord => {
   const { answer } = exchange
-  if (answer?.text === undefined || answer.text.length <= charsMax) return exchange
-  const text = beginningOf(answer.text, charsMax)
-  return { ...exchange, answer: { ...answer, text, isCut: true } }
+  if (answer?.text === undefined || answer.text === "") return exchange
+  return { ...exchange, answer: { ...answer, text: "", isCut: true } }
 }
 
 const characters: Readonly<Record<string, string>> = {
@@ -93,7 +91,7 @@ export const encodeAttempt = (attempt: AttemptRecord): string => {
   const text = JSON.stringify(attempt)
   if (text.length <= attemptCharsMax) return text
   // Control characters take six characters each in JSON.
-  return JSON.stringify({ ...attempt, exchange: withText(attempt.exchange, 0) })
+  return JSON.stringify({ ...attempt, exchange: withoutText(attempt.exchange) })
 }
 
 /** Why the next attempt is due when it is: by the retry schedule, or by Retry-After. */

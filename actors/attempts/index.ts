@@ -1,3 +1,3 @@
 /** What logs keep of attempts, for whoever has to find out why they fail. */
 export { attemptDecoder, attemptFields, AttemptRecord, encodeAttempt, excessAttempts, nextAttempt,
-  withoutSecret, withText } from "./attempt-record.ts"
+  withoutSecret, withoutText } from "./attempt-record.ts"

@@ -1,15 +1,15 @@
 /**
  * The last attempts of an outgoing notification, with what was exchanged. Each is an item of its
  * log, appended by the decision on its result; the state has their numbers. Failures need more
- * explanation than successes: a success is kept only where there is room, with less of its answer,
- * and makes room for a failure. The removal of the notification removes all. Pure.
+ * explanation than successes: a success is kept only where there is room, and makes room for a
+ * failure. The removal of the notification removes all. Pure.
  */
 import { Schema } from "effect"
 import type { DecisionContext, Variant } from "../../runtime/index.ts"
-import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts, nextAttempt,
-  withText } from "../attempts/index.ts"
-import { problemCharsMax, recipientAttemptsKeptMax, relayAttemptsKeptCharsMax, relayAttemptsKeptMax,
-  successTextCharsMax } from "../limits.ts"
+import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts,
+  nextAttempt } from "../attempts/index.ts"
+import { problemCharsMax, recipientAttemptsKeptMax, relayAttemptsKeptCharsMax,
+  relayAttemptsKeptMax } from "../limits.ts"
 import type { DeliveryFailure, ExchangeRecord } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 import type { Queued } from "./attempts.ts"
@@ -131,10 +131,9 @@ const attemptOf = (
   if (outcome._tag === "Deferred") return undefined
   if (outcome._tag === "Delivered") {
     const { nextAtMs } = after
-    const text = withText(exchange, successTextCharsMax)
     return nextAtMs === undefined
-      ? { recipient, attempt, exchange: text, follows: "done" }
-      : { recipient, attempt, exchange: text, follows: "follow-up", nextAtMs }
+      ? { recipient, attempt, exchange, follows: "done" }
+      : { recipient, attempt, exchange, follows: "follow-up", nextAtMs }
   }
   return {
     recipient,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Address, type AskFailure, type OpenSpan, type Peers, type StorageFailure,
   StorageUnavailable, traceparentFrom, type Traces, type Variant,
   withTraceparent } from "../../runtime/index.ts"
-import { withoutSecret, withText } from "../attempts/index.ts"
+import { withoutSecret, withoutText } from "../attempts/index.ts"
 import { documentReadMs } from "../limits.ts"
 import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
@@ -314,7 +314,7 @@ class RelayAttempt {
     return Effect.map(this.post(), (outcome) => {
       // A success needs no explanation, and may repeat the password in a form that is not known.
       if (outcome?._tag === "Delivered" && this.password !== undefined) {
-        this.exchange = this.exchange && withText(this.exchange, 0)
+        this.exchange = this.exchange && withoutText(this.exchange)
       }
       if (outcome !== undefined && wasMade(outcome)) {
         outcomes.set(key, { outcome, exchange: this.exchange && withoutContent(this.exchange) })

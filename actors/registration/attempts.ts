@@ -5,9 +5,9 @@
  */
 import { type Clock, Effect, Schema } from "effect"
 import { type Decision, type DecisionContext, type Variant } from "../../runtime/index.ts"
-import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts, nextAttempt,
-  withText } from "../attempts/index.ts"
-import { attemptsKeptCharsMax, attemptsKeptMax, successTextCharsMax } from "../limits.ts"
+import { attemptDecoder, attemptFields, encodeAttempt, excessAttempts,
+  nextAttempt } from "../attempts/index.ts"
+import { attemptsKeptCharsMax, attemptsKeptMax } from "../limits.ts"
 import type { DeliveryOutcome, ExchangeObserver, ExchangeRecord } from "../outbound/index.ts"
 import type { Callee, RegistrationAction, RegistrationReply,
   RegistrationState } from "./protocol.ts"
@@ -109,11 +109,10 @@ const withAttempt = (
   // A deferred attempt was not made, and one whose result changes nothing explains nothing.
   if (exchange === undefined || outcome._tag === "Deferred" || !durable) return decision
   if (state?._tag !== "Registered") return decision
-  const isDone = outcome._tag === "Delivered"
   const attempt: RegistrationAttempt = {
     kind,
-    exchange: isDone ? withText(exchange, successTextCharsMax) : exchange,
-    ...isDone ? {} : { problem: outcome.problem },
+    exchange,
+    ...outcome._tag === "Delivered" ? {} : { problem: outcome.problem },
     ...followUpOf(kind, outcome, state, nowMs)
   }
   const item = encodeAttempt(attempt)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { answerSampleBytesMax, attemptCharsMax, cleanedItemsMax, outdatedItemsMin, problemCharsMax,
   recipientAttemptsKeptMax, recipientsInlineMax, relayAttemptsKeptCharsMax, relayAttemptsKeptMax,
-  removalsMax, successTextCharsMax } from "../../actors/limits.ts"
+  removalsMax } from "../../actors/limits.ts"
 import { decodeRelayAttempt, relayAttemptsFormat } from "../../actors/notification/attempt-log.ts"
 import { bytesOfQueued, type Queued, withRecipients } from "../../actors/notification/attempts.ts"
 import { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
@@ -125,32 +125,25 @@ describe("a failed attempt", () => {
 })
 
 describe("a success", () => {
-  it("is appended with both sides and less of the answer", () => {
+  it("is appended with both sides and as much of the answer as a failure", () => {
     const text = "x".repeat(answerSampleBytesMax)
     const decision = decide(two, result(delivered, { text }), known)
     expect(attemptIn(decision)).toEqual({
       recipient: 0,
       attempt: 1,
-      exchange: {
-        ...exchangeOf(text),
-        answer: {
-          ...exchangeOf(text).answer,
-          text: text.slice(0, successTextCharsMax),
-          isCut: true
-        }
-      },
+      exchange: exchangeOf(text),
       follows: "done"
     })
     expect(stateOf(decision).attemptLog).toEqual([[2, 0, decision.items?.[0]?.length]])
     expect(stateOf(decision).recipients[0]).toMatchObject({ code: 202, tookMs: 20 })
   })
 
-  it("takes some 1.5 KiB at most of an ordinary exchange, and none of a local delivery", () => {
+  it("takes some 4.5 KiB at most of an ordinary exchange, and none of a local delivery", () => {
     const [item = ""] = decide(two, result(delivered, { text: "accepted" }), known).items ?? []
     expect(item.length).toBeLessThan(300)
     const text = "x".repeat(answerSampleBytesMax)
     const [long = ""] = decide(two, result(delivered, { text }), known).items ?? []
-    expect(long.length).toBeLessThan(1_536)
+    expect(long.length).toBeLessThan(4_608)
     const exchange = { beganAtMs: nowMs, durationMs: 3, requestHeaders: [], code: 202 }
     const local = { ...attempted(delivered), exchange, isLocal: true }
     const repeated = { ...attempted(delivered), exchange }

@@ -29,6 +29,6 @@ export const attemptSchema = (
       bytes: attribute({ ...digits, description: "Of the body, as far as it was read." }),
       cut: attribute(flag),
       header: list(ref("RecordedHeader")),
-      body: { ...text, description: "The first 4 KiB, or 1 KiB after a success, if they are text." }
+      body: { ...text, description: "The first 4 KiB, if they are text." }
     }, ["bytes"])
   }, [...required, "at", "follows"])
