@@ -1,6 +1,5 @@
 /** The runtime's only public surface. */
-export type { Fault, Inspection, MessageStep, Quarantine,
-  ReplyCallback } from "./activation/index.ts"
+export type { Inspection, MessageStep, Quarantine, ReplyCallback } from "./activation/index.ts"
 export { ActorDefect, type Address, address, type AnyBehavior, append, type AskFailure, AskTimeout,
   become, type Behavior, type BehaviorTable, BlobAborted, BlobMissing, BlobTooLarge, Decision,
   type DecisionContext, decodeStoredState, encodeStoredState, fromKey, fromSubject, isActorId,

@@ -3,7 +3,8 @@
  * a shard of this node in memory, and any other message through the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { askAsEffect, type Inspection, type ReplyCallback } from "./activation/index.ts"
+import { askAsEffect, decodeInspection, type Inspection,
+  type ReplyCallback } from "./activation/index.ts"
 import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
 import type { Clocks, Fork } from "./clock.ts"
 import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
@@ -90,11 +91,10 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
               (lifted) => lifted === true
             ),
           inspect: (address) =>
-            // A node answers it with nothing else.
-            askAsEffect((done) => node.ask(address, inspectMessage, done)) as Effect.Effect<
-              Inspection,
-              AskFailure
-            >,
+            Effect.flatMap(
+              askAsEffect((done) => node.ask(address, inspectMessage, done)),
+              (reply) => decodeInspection(address, reply)
+            ),
           format: () => node.format(),
           snapshot: () => node.snapshot(),
           cluster: placement.view,

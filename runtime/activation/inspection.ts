@@ -1,6 +1,6 @@
 /** What an actor looks like, for people who search for a fault. No program relies on it. */
-import { Effect } from "effect"
-import { type Address, decodeStoredState, keyOf } from "../actor/index.ts"
+import { Effect, Option, Schema } from "effect"
+import { type Address, decodeStoredState, keyOf, UnknownMessage } from "../actor/index.ts"
 import { storeInterrupted } from "../clock.ts"
 import { inspectedKindsMax, inspectedStateCharsMax } from "../limits.ts"
 import type { StoredActor } from "../ports/index.ts"
@@ -39,6 +39,44 @@ export interface Inspection extends InspectedActor, TroubleView, WaitingMessages
   readonly isLoaded: boolean
   /** Its messages without a reply so far. */
   readonly queued: number
+}
+
+/**
+ * What nodes of all versions report: a field never gets another type, and a new one is left out by
+ * older nodes. Fields of newer nodes are dropped.
+ */
+const InspectionReply: Schema.Codec<Inspection> = Schema.Struct({
+  state: Schema.optionalKey(Schema.String),
+  stateChars: Schema.optionalKey(Schema.Number),
+  format: Schema.optionalKey(Schema.Number),
+  head: Schema.Number,
+  timerMs: Schema.optionalKey(Schema.Number),
+  restarts: Schema.Number,
+  fault: Schema.optionalKey(Schema.String),
+  faultAtMs: Schema.optionalKey(Schema.Number),
+  quarantine: Schema.optionalKey(
+    Schema.Struct({ sinceMs: Schema.Number, untilMs: Schema.Number })
+  ),
+  waiting: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ message: Schema.String, count: Schema.Number }))
+  ),
+  oldestMs: Schema.optionalKey(Schema.Number),
+  isLoaded: Schema.Boolean,
+  queued: Schema.Number
+})
+
+const readInspection = Schema.decodeUnknownOption(InspectionReply)
+
+/** What the owner of an actor reports of it; UnknownMessage if its version reports it otherwise. */
+export const decodeInspection = (
+  actor: Address,
+  reply: unknown
+): Effect.Effect<Inspection, UnknownMessage> => {
+  const detail = "the node of the actor reports its inspection in an unknown form"
+  return Option.match(readInspection(reply), {
+    onNone: () => Effect.fail(new UnknownMessage({ key: keyOf(actor), detail })),
+    onSome: Effect.succeed
+  })
 }
 
 /** An actor that is in memory. */

@@ -23,15 +23,17 @@ export interface TroubleView {
   /** How often it was restarted within `limits.restartWindowMs`. */
   readonly restarts: number
   /**
-   * What broke last, and when: also after the window and a quarantine. Left out if the node, since
-   * its start, has seen no fault of the actor, or `limits.lastFaultsMax` later ones of others.
+   * What broke last: also after the window and a quarantine. Left out if the node, since its start,
+   * has seen no fault of the actor, or `limits.lastFaultsMax` later ones of others.
    */
-  readonly fault?: Fault
+  readonly fault?: string
+  /** When that was. An older node does not report it. */
+  readonly faultAtMs?: number
   readonly quarantine?: Pick<Quarantine, "sinceMs" | "untilMs">
 }
 
 /** A defect that has restarted an actor: what broke and where, without content of a message. */
-export interface Fault {
+interface Fault {
   readonly reason: string
   /** Time of day, for people. */
   readonly atMs: number
@@ -125,7 +127,7 @@ export class Supervisor {
   troubleOf(key: string): TroubleView {
     const trouble = this.troubles.get(key)
     const fault = this.faults.get(key)
-    const seen = fault === undefined ? {} : { fault }
+    const seen = fault === undefined ? {} : { fault: fault.reason, faultAtMs: fault.atMs }
     if (trouble === undefined) return { restarts: 0, ...seen }
     const fromMs = this.clocks.monotonicMs() - this.limits.restartWindowMs
     const restarts = trouble.restartsMs.filter((atMs) => atMs > fromMs).length

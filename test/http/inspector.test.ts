@@ -236,6 +236,26 @@ describe("the inspector", () => {
     ])
   })
 
+  it("shows the last fault that a node of an earlier version reports, without its time", () => {
+    const { body, tree } = actorView(service.service, {
+      address: address("mailbox", "broken"),
+      node: "a",
+      inspection: {
+        head: 0,
+        isLoaded: false,
+        queued: 0,
+        restarts: 1,
+        fault: "TypeError at x.ts:1"
+      },
+      log: []
+    })
+    const page = typeof body === "function" ? body().text : ""
+    expect(page).toContain("<dt>Last fault</dt><dd>TypeError at x.ts:1\n<br>")
+    const document = typeof tree === "function" ? tree() : tree
+    expect(document?.attributes).toMatchObject({ fault: "TypeError at x.ts:1" })
+    expect(document?.attributes).not.toHaveProperty("fault-at")
+  })
+
   it("is recorded in the audit log", async () => {
     await send("GET", path, { basic })
     const { text } = await send("GET", "/audit?action=actor.inspect", { basic })

@@ -1,11 +1,13 @@
 /** What an actor looks like, for people who search for a fault. */
-import { Effect } from "effect"
+import { Effect, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { encodeMessage, encodeReply, shardOf } from "../../runtime/actor/index.ts"
 import { ownsAll } from "../../runtime/cluster/placement.ts"
 import type { Inspection } from "../../runtime/index.ts"
 import { inspectedStateCharsMax } from "../../runtime/limits.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
+import { inspectMessage } from "../../runtime/node.ts"
 import { at } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
@@ -15,6 +17,16 @@ const add = { _tag: "Add", by: 1 } as const
 
 const inspect = ({ system }: Rig, id = "a"): Promise<Inspection> =>
   Effect.runPromise(system.inspect(at(id)))
+
+const ownsNone = { ...ownsAll, owns: () => false, follow: () => () => {} }
+
+/** A node beside one that answers each message with this inspection. */
+const asking = async (inspection: unknown): Promise<Rig> => {
+  const transport = makeMemoryTransport()
+  const owner = transport.serve(shardOf(at("a")), async () => encodeReply(inspection))
+  await Effect.runPromise(Scope.provide(owner, Scope.makeUnsafe()))
+  return start({}, { transport, placement: ownsNone })
+}
 
 /** A commit that changes nothing. */
 const unchanged = {
@@ -112,7 +124,7 @@ describe("an actor", () => {
     await until(() => rig.system.snapshot().quarantined.length === 1)
     const found = await inspect(rig)
     expect(found).toMatchObject({ isLoaded: false, restarts: 1 })
-    expect(found.fault?.reason).toMatch(/^Error at /)
+    expect(found.fault).toMatch(/^Error at /)
     expect(found.quarantine?.untilMs).toBeGreaterThan(found.quarantine?.sinceMs ?? Infinity)
     expect(stateOf(found)).toMatchObject({ count: 1 })
     await Effect.runPromise(rig.system.lift(at("a")))
@@ -123,12 +135,13 @@ describe("an actor", () => {
     const rig = await start({ limits: { restartsMax: 1 } }, { virtualTime: true })
     await rig.pass(7_000)
     expect(await rig.ask(at("a"), { _tag: "Break" })).toBe("ActorDefect")
-    const { fault } = await inspect(rig)
-    expect(fault).toEqual({ reason: expect.stringMatching(/^Error at /), atMs: 7_000 })
+    const { fault, faultAtMs } = await inspect(rig)
+    expect(fault).toMatch(/^Error at /)
+    expect(faultAtMs).toBe(7_000)
     await Effect.runPromise(rig.system.lift(at("a")))
     await rig.pass(600_000)
     expect(await rig.ask(at("a"), add)).toEqual({ count: 1, head: 0 })
-    expect(await inspect(rig)).toMatchObject({ restarts: 0, fault })
+    expect(await inspect(rig)).toMatchObject({ restarts: 0, fault, faultAtMs })
     expect(await inspect(rig, "b")).not.toHaveProperty("fault")
   })
 
@@ -165,14 +178,42 @@ describe("an actor", () => {
   it("of another node is shown by its owner", async () => {
     const transport = makeMemoryTransport()
     const owner = await start({}, { transport, placement: ownsAll })
-    const other = await start({}, {
-      transport,
-      placement: { ...ownsAll, owns: () => false, follow: () => () => {} }
-    })
+    const other = await start({}, { transport, placement: ownsNone })
     await owner.ask(at("a"), add)
     const found = await inspect(other)
     expect(found.isLoaded).toBe(true)
     expect(stateOf(found)).toMatchObject({ count: 1 })
+  })
+
+  it("of a node of an earlier version has its last fault without a time", async () => {
+    const fault = "TypeError at x.ts:1"
+    const found = await inspect(
+      await asking({ head: 2, isLoaded: true, queued: 0, restarts: 1, fault })
+    )
+    expect(found).toEqual({ head: 2, isLoaded: true, queued: 0, restarts: 1, fault })
+  })
+
+  it("of a node of a later version has what this one knows", async () => {
+    const known = { head: 2, isLoaded: true, queued: 0, restarts: 0 }
+    expect(await inspect(await asking({ ...known, moods: ["sad"] }))).toEqual(known)
+  })
+
+  it("is a failure if its node reports it in an unknown form", async () => {
+    const rig = await asking({ head: 2, isLoaded: true, queued: 0, restarts: 1, fault: { at: 1 } })
+    const exit = await Effect.runPromiseExit(rig.system.inspect(at("a")))
+    expect(JSON.stringify(exit)).toContain("UnknownMessage")
+  })
+
+  it("sends its last fault as a text, which nodes of an earlier version show", async () => {
+    const transport = makeMemoryTransport()
+    const owner = await start({ limits: { restartsMax: 1 } }, { transport, placement: ownsAll })
+    expect(await owner.ask(at("a"), { _tag: "Break" })).toBe("ActorDefect")
+    const reply = await new Promise<string>((resolve) =>
+      transport.request(at("a"), encodeMessage(inspectMessage), 5_000, (_, text) => resolve(text))
+    )
+    expect(JSON.parse(reply)).toMatchObject({
+      reply: { fault: expect.stringMatching(/^Error at /) }
+    })
   })
 
   it("is a failure while the store does not answer", async () => {

@@ -4,8 +4,7 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement,
   optionalElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { type Address, type Fault, type Inspection, type LogItem,
-  shardOf } from "../../../runtime/index.ts"
+import { type Address, type Inspection, type LogItem, shardOf } from "../../../runtime/index.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
 import { shownItem, shownJson } from "./shown-fields.ts"
 
@@ -59,8 +58,8 @@ const actorElement = (
   service: Service,
   { address, inspection, log, node }: InspectedNode
 ): Element => {
-  const { fault, format, head, isLoaded, oldestMs, quarantine, queued, restarts } = inspection
-  const { state, stateChars, timerMs, waiting = [] } = inspection
+  const { fault, faultAtMs, format, head, isLoaded, oldestMs, quarantine, queued } = inspection
+  const { restarts, state, stateChars, timerMs, waiting = [] } = inspection
   return element(
     "actor",
     {
@@ -77,8 +76,8 @@ const actorElement = (
       "state-characters": stateChars,
       timer: isoTime(timerMs),
       restarts,
-      fault: fault?.reason,
-      "fault-at": isoTime(fault?.atMs),
+      fault,
+      "fault-at": isoTime(faultAtMs),
       "quarantined-since": isoTime(quarantine?.sinceMs),
       "quarantined-until": isoTime(quarantine?.untilMs)
     },
@@ -112,8 +111,9 @@ const waitingMessages = ({ oldestMs, queued, waiting = [] }: Inspection): Html =
       : html` (${waiting.map(({ count, message }) => `${count} ${message}`).join(", ")})`
   }${oldestMs === undefined ? nothing : html`, the oldest since ${timeAt(oldestMs)}`}`
 
-const lastFault = ({ atMs, reason }: Fault): Html =>
-  html`${reason}, ${timeAt(atMs)}
+/** An older node does not report the time of a fault. */
+const lastFault = ({ fault, faultAtMs }: Inspection): Html =>
+  html`${fault}${faultAtMs === undefined ? nothing : html`, ${timeAt(faultAtMs)}`}
 <br><small>The node forgets it when it restarts.</small>`
 
 const facts = ({ address, inspection, node }: InspectedNode): Html => {
@@ -125,7 +125,7 @@ const facts = ({ address, inspection, node }: InspectedNode): Html => {
   }${fact("Last log item", head)}${fact("Format of the state", format)}${
     fact("Timer", timerMs === undefined ? "none" : timeAt(timerMs))
   }${fact("Restarts in the last minute", restarts)}${
-    fact("Last fault", fault && lastFault(fault))
+    fact("Last fault", fault && lastFault(inspection))
   }${fact("In quarantine until", quarantine && timeAt(quarantine.untilMs))}</dl>
 `
 }
