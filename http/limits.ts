@@ -307,7 +307,7 @@ export const browserAgentCharsMax = 160
 /** Characters of the path to which a browser returns after its sign-in. */
 export const returnPathCharsMax = 2048
 
-/** A page waits this long to learn for its header who is signed in. */
+/** A page waits this long to learn who is signed in, and for the mailboxes that it offers. */
 export const browserLookupMs = 1000
 
 /** Length of a token's name, and how long a token may be valid. */

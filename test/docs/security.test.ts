@@ -22,7 +22,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
     ...[189, 216, 217, 224, 234, 240, 241, 242, 243]
   ],
   "sign-in of browsers": [55, 57, 58, 59],
-  tokens: [50, 51, 53, 76, 77, 184, 185, 220, 269],
+  tokens: [50, 51, 53, 76, 77, 184, 185, 220, 269, 359],
   "data at rest": [37, 60, 61, 62, 63, 64, 181],
   "NATS, proxies and metrics": [65, 66, 67, 68, 78, 81, 82],
   "rate limits and refusals": [13, 14, 74, 79, 83, 174, 222, 233, 285, 286, 291, 307, 308, 334],

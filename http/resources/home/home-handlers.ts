@@ -7,7 +7,7 @@ import { isProblemSlug, parseForm, problemTypes, problemTypeView,
 import { element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, type Handled, httpError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { firstMailboxNames } from "../mailboxes/index.ts"
+import { offeredMailboxNames } from "../mailboxes/index.ts"
 import { tour, type Visitor } from "./tour.ts"
 
 /** The entry points of the service document. */
@@ -102,24 +102,23 @@ const home = (
 /** The mailboxes of their account that signed-in people are offered. */
 const offeredMailboxes = 3
 
-const visitorOf = (
-  service: Service,
-  account: string | undefined
-): Effect.Effect<Visitor | undefined> =>
-  account === undefined
-    ? Effect.succeed(undefined)
+const visitorOf = (service: Service, call: Call): Effect.Effect<Visitor | undefined> => {
+  const { viewer: account } = call.request
+  return account === undefined
+    ? Effect.undefined
     : Effect.map(
-      firstMailboxNames(service, account, offeredMailboxes),
+      offeredMailboxNames(service, call, offeredMailboxes),
       (mailboxes) => ({ account, mailboxes })
     )
+}
 
 /** The home page; an invalid `mailbox` is ignored, as unknown parameters are. */
-export const getHome = (service: Service) => ({ request }: Call): Handled => {
-  const query = parseForm(request.query)
+export const getHome = (service: Service) => (call: Call): Handled => {
+  const query = parseForm(call.request.query)
   const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
   const isNamed = mailbox !== undefined && isSlug(mailbox)
   return Effect.map(
-    visitorOf(service, request.viewer),
+    visitorOf(service, call),
     (visitor) => viewAnswer(home(service, isNamed ? mailbox : undefined, visitor))
   )
 }

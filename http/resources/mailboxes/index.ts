@@ -6,7 +6,7 @@ export { charsOnPage, discardedFields, discardedNotice, entryOf, entryXml, findP
 export { authorizeReader, checkSecret, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   refuseNoMailbox, requireReader } from "./mailbox-access.ts"
-export { type FirstMailbox, firstMailboxNames, openFirstMailbox } from "./mailbox-collection.ts"
+export { type FirstMailbox, offeredMailboxNames, openFirstMailbox } from "./mailbox-collection.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { defaultRetention, fieldsOf, mailboxDocument, readTitle } from "./mailbox-settings.ts"

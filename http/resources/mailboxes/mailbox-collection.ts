@@ -5,18 +5,19 @@
 import { Effect, Option } from "effect"
 import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
   type MailboxView } from "../../../actors/mailbox/index.ts"
-import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
+import type { AccountMessage, AccountReply, TokenScope } from "../../../actors/account/index.ts"
 import { accountKind, failureReportsFormat } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
 import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
-import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
+import { type AuthenticatedAccount, callerOf, requireAccount,
+  scopeFault } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
-import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
+import { askedAtOnceMax, browserLookupMs, slugCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, emptyAnswer,
-  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace, noStore,
-  readerHeaders, readFormMethod, readInput, readPageRequest, refusalError, seeOther, type Service,
-  unprocessable, viewAnswer } from "../../pipeline/index.ts"
+  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace,
+  isPageRequest, noStore, readerHeaders, readFormMethod, readInput, readPageRequest, refusalError,
+  seeOther, type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, listHrefOf, type MailboxCall,
   type MailboxRef, mailboxRefNamed, toMailbox, withMailboxLink } from "./mailbox-access.ts"
@@ -243,16 +244,32 @@ const readOwned = Effect.fnUntraced(function*(
   return owned
 })
 
-/** The names of the first mailboxes of an account; none where they cannot be read now. */
-export const firstMailboxNames = (
+/** The scopes of a token that may list mailboxes, if it is for all of them. */
+export const listingScopes: ReadonlyArray<TokenScope> = ["read", "admin"]
+
+/**
+ * The names of the first mailboxes of a browser's account, for a page that offers them. There are
+ * none where `GET /mailboxes` would refuse them, and where they cannot be read soon.
+ */
+export const offeredMailboxNames = (
   service: Service,
-  account: string,
+  call: Call,
   count: number
-): Effect.Effect<ReadonlyArray<string>> =>
-  readOwned(service, account, undefined, count).pipe(
+): Effect.Effect<ReadonlyArray<string>> => {
+  const { identity, request } = call
+  const account = identity._tag === "Browser" ? identity.known : undefined
+  const listing = { ...call, access: { scopes: listingScopes, isOptional: false } }
+  if (
+    account === undefined || !isPageRequest(request) ||
+    scopeFault(listing, account.rights) !== undefined
+  ) return Effect.succeed([])
+  const reading = readOwned(service, account.name, undefined, count)
+  return inPlace(service.actorListings, request, reading).pipe(
+    Effect.timeout(browserLookupMs),
     Effect.map((owned) => owned.slice(0, count).map(({ name }) => name)),
     Effect.catch(() => Effect.succeed([]))
   )
+}
 
 /** A page of the caller's mailboxes, by name. */
 export const getMailboxes = defineHandler(function*(service, call) {

@@ -11,7 +11,7 @@ import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretChar
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, authorizeDeposit, directDeposit, plainTextType,
   postMailbox } from "./deposit/index.ts"
-import { deleteMailbox, getMailboxes, postMailboxes, postPassword, postSettingsForm,
+import { deleteMailbox, getMailboxes, listingScopes, postMailboxes, postPassword, postSettingsForm,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
@@ -368,7 +368,7 @@ const fixed: ResourceDefinition = {
       id: "listMailboxes",
       summary: "Lists the caller's own mailboxes, by name",
       needs: "account",
-      scopes: ["read", "admin"],
+      scopes: listingScopes,
       query: pagingParameters,
       responses: { 200: viewResponse("Mailboxes", "A page of the listing") }
     },
