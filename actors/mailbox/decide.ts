@@ -11,8 +11,9 @@ import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.t
 import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
-import { firstStartRequestId, type MailboxAction, type MailboxMessage, type MailboxReader,
-  type MailboxReply, type MailboxState, type MailboxView, type Removal } from "./protocol.ts"
+import { areSameSettings, firstStartRequestId, type MailboxAction, type MailboxMessage,
+  type MailboxReader, type MailboxReply, type MailboxState, type MailboxView,
+  type Removal } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { markRead, markUnread } from "./read-marks.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, hasForgottenRemovals,
@@ -91,16 +92,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     const next = rememberLocalDeliveries(state, removed, context.nowMs)
     return removeItems(next, { removed, events: [] }, context).reply(done)
   },
-  Configure: (state, message) => {
-    const { caller, settings, webhookSecret = state.webhookSecret } = message
-    const reason = notOwner(state.owner, caller, false)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const next: Open = { ...state, settings, webhookSecret, version: state.version + 1 }
-    return become<MailboxState>(next)
-      .setTimer(nextTimerMs(next))
-      .reply<MailboxReply>({ _tag: "Configured", version: next.version })
-  },
+  Configure: configure,
   ChangeSecrets: changeSecrets,
   SetWebhookSecret: setWebhookSecret,
   Destroy: destroy,
@@ -136,6 +128,24 @@ const describe: Mailboxes["Open"]["Describe"] = (state, message, { head, nowMs }
     view: view(state, reader.account, head),
     mayRead: mayRead(state, reader)
   })
+}
+
+const configure: Mailboxes["Open"]["Configure"] = (state, message) => {
+  const { caller, settings, webhookSecret = state.webhookSecret } = message
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  if (isOutdated(state, message)) {
+    // A repetition finds its change.
+    const isMade = areSameSettings(settings, state.settings) &&
+      webhookSecret === state.webhookSecret
+    return isMade
+      ? stay().reply<MailboxReply>({ _tag: "Configured", version: state.version })
+      : deny("PreconditionFailed")
+  }
+  const next: Open = { ...state, settings, webhookSecret, version: state.version + 1 }
+  return become<MailboxState>(next)
+    .setTimer(nextTimerMs(next))
+    .reply<MailboxReply>({ _tag: "Configured", version: next.version })
 }
 
 /** Replaces the secrets. Registrations that were made by the old ones learn it from the signal. */

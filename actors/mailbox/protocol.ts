@@ -47,6 +47,8 @@ export const OwnerSettings = Schema.Struct({
 
 export type OwnerSettings = typeof OwnerSettings.Type
 
+export const areSameSettings = Schema.toEquivalence(OwnerSettings)
+
 /** A local delivery that was removed: its id in URIs, and when. */
 const RemovedLocalDelivery = Schema.Struct({ id: Schema.String, atMs: Count })
 
@@ -263,7 +265,10 @@ export const MailboxMessage = Schema.Union([
     events: Schema.Array(Count),
     missing: Schema.Array(Count)
   }),
-  /** Replaces the settings. It is refused if the version is not `ifVersion`. */
+  /**
+   * Replaces the settings. It is refused if the version is not `ifVersion`, unless the mailbox has
+   * these settings and this secret: a repetition changes nothing.
+   */
   Schema.TaggedStruct("Configure", {
     caller: Caller,
     settings: OwnerSettings,

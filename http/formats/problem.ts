@@ -28,6 +28,8 @@ export interface ProblemDocument {
     readonly isFaultShown: boolean
     /** Whether the form itself signs in. */
     readonly isSignIn?: boolean
+    /** Whether somebody has changed what the form changes since its page showed it. */
+    readonly isOutdated?: boolean
   }
 }
 
@@ -178,7 +180,9 @@ const problemBody = ({ detail, extensions, form, slug, status }: ProblemDocument
     isFaultShown ? "Nothing was done: the form says what is wrong." : detail ?? explanation
   }</p>
 ${
-    detail === undefined || isFaultShown ? nothing : html`<p>${explanation}</p>
+    detail === undefined || isFaultShown || form?.isOutdated === true
+      ? nothing
+      : html`<p>${explanation}</p>
 `
   }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
 ${
@@ -210,6 +214,8 @@ const toPage = (
       // Who fills in a form knows nothing of the document that it becomes.
       : slug === "unprocessable" && form?.isFaultShown === true
       ? "The form needs a correction"
+      : form?.isOutdated === true
+      ? "Somebody has changed this meanwhile"
       : title,
     path: request.path,
     reader,

@@ -3,7 +3,8 @@ export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, empty
   formatFault, type Handled, type HandlerAnswer, isPageForm, isPageRequest, noStore,
   type PlainAnswer, readerHeaders, type ResourceHandler, seeOther, type ViewAnswer,
   viewAnswer } from "./call.ts"
-export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
+export { attachForm, checkShownVersion, redisplayOutdated, shownVersion, submittedFields,
+  withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpError,
   insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, tooManyOpen,
   unknownCursor, unprocessable } from "./http-error.ts"

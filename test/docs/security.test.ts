@@ -26,7 +26,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "data at rest": [37, 60, 61, 62, 63, 64, 181],
   "NATS, proxies and metrics": [65, 66, 67, 68, 78, 81, 82],
   "rate limits and refusals": [13, 14, 74, 79, 83, 174, 222, 233, 285, 286, 291, 307, 308, 334],
-  "audit log and moderation": [70, 71, 72, 73, 218, 248, 249, 302],
+  "audit log and moderation": [70, 71, 72, 73, 218, 248, 249, 302, 360],
   "the build, and security.txt": [69, 80, 182, 183],
   "removal and export of accounts": [170, 171],
   "the origin of content": [210, 211, 212],

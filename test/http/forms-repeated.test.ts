@@ -3,6 +3,7 @@
  * after an unknown outcome. What others have changed since stays so.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { mailboxOwnersTable } from "../../actors/mailbox/index.ts"
 import { cabinetOf } from "./cabinets-harness.ts"
 import { adminToken, type Answered, type Harness } from "./harness.ts"
 import { repeatLost, startLosing } from "./lost-replies.ts"
@@ -94,6 +95,72 @@ describe("a cabinet", () => {
     expect((await send("POST", path, { ...sending, headers: keyed })).status).toBe(412)
     expect(await title()).toBe("Old")
   })
+})
+
+describe("a mailbox", () => {
+  const make = async () => {
+    const path = await open()
+    const title = async () => (await get(path)).xml.attributes["title"]
+    const put = async (text: string) => {
+      const body = `<mailbox><title>${text}</title></mailbox>`
+      expect((await send("PUT", path, { basic, body })).status).toBe(200)
+    }
+    return { path, put, title }
+  }
+  const settings = (path: string) => form(`${path}/settings`, { method: "put", title: "New" })
+
+  it.each([kept("Configure"), neverKept("Configure")])(
+    "keeps what another client has changed since (kept: $isKept)",
+    async (loss) => {
+      const { path, put, title } = await make()
+      const answered = await repeatLost(service, settings(path), loss, () => put("Others"))
+      expect([answered.status, await title()]).toEqual([409, "Others"])
+    }
+  )
+
+  it.each([kept("Configure"), neverKept("Configure")])(
+    "gets its settings once (kept: $isKept)",
+    async (loss) => {
+      const { path, title } = await make()
+      const answered = await repeatLost(service, settings(path), loss)
+      expect([answered.status, await title()]).toEqual([303, "New"])
+    }
+  )
+
+  it.each([kept("Configure"), neverKept("Configure")])(
+    "gets the sender and the secret of its webhooks once (kept: $isKept)",
+    async (loss) => {
+      const path = await open()
+      const body = "<mailbox><webhook>Build {/a}</webhook></mailbox>"
+      expect((await send("PUT", path, { basic, body })).status).toBe(200)
+      const fields = {
+        sender: "grafana",
+        webhook: "Build {/a}",
+        secret: "0123456789abcdef"
+      }
+      const answered = await repeatLost(service, form(`${path}/webhooks`, fields), loss)
+      expect(answered.status).toBe(303)
+      expect((await get(path)).text).toContain("<webhook>grafana</webhook>")
+      const sent = { body: "{\"title\":\"t\"}", type: "application/json" }
+      const unsigned = await send("POST", path, sent)
+      expect(unsigned.status).toBe(403)
+    }
+  )
+
+  it.each([kept("Destroy"), neverKept("Destroy")])(
+    "is removed, from the list of its owner, too (kept: $isKept)",
+    async (loss) => {
+      const { path } = await make()
+      const name = path.replace("/mailboxes/", "")
+      const removal = form(`${path}/settings`, { method: "delete", name })
+      const answered = await repeatLost(service, removal, loss)
+      expect([answered.status, location(answered)]).toEqual([303, "/mailboxes"])
+      expect((await get(path)).status).toBe(410)
+      const entry = service.service.records.get(mailboxOwnersTable, `admin/${name}`)
+      expect(await service.run(entry)).toBeUndefined()
+      expect((await send("POST", `${path}/settings`, removal.sending)).status).toBe(410)
+    }
+  )
 })
 
 describe("a registration", () => {

@@ -1,11 +1,12 @@
 /** The forms of a mailbox's page by which its owner changes its settings and removes it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 
 beforeAll(async () => {
-  service = await startMailboxes()
+  service = await startMailboxes(undefined, { trustedProxies: ["127.0.0.0/8"] })
 })
 
 afterAll(() => service.close())
@@ -94,6 +95,30 @@ describe("the form that removes a mailbox", () => {
     const document = "<mailbox><name>doomed</name></mailbox>"
     const reopened = await service.send("POST", "/mailboxes", { basic: owner, body: document })
     expect(reopened.status).toBe(409)
+  })
+
+  it("of others is refused, with an entry in the audit log, as DELETE is", async () => {
+    const { href, send } = await open("not-mine")
+    const { pathname } = new URL(href)
+    const refusals = async () => {
+      const { xml } = await service.send("GET", "/audit?limit=100", { basic: owner })
+      return childrenOf(xml).map(({ attributes }) => attributes)
+        .filter(({ target }) => target === pathname)
+        .map(({ account, action, outcome }) => [account, action, outcome])
+        .filter(([, , outcome]) => outcome === "refused")
+    }
+    expect((await send({ method: "put", title: "Mine" }, service.bob)).status).toBe(403)
+    expect((await send({ method: "delete", name: "not-mine" }, service.bob)).status).toBe(403)
+    await expect.poll(refusals).toEqual([["bob", "mailbox.remove", "refused"]])
+    // The log has the first refusal of a client.
+    const keyed = await service.send("POST", `${href}/settings`, {
+      basic: service.bob,
+      type: "application/x-www-form-urlencoded",
+      headers: { "Idempotency-Key": "\"of another\"", "X-Forwarded-For": "192.0.2.1" },
+      body: "method=delete&name=not-mine"
+    })
+    expect(keyed.status).toBe(403)
+    await expect.poll(refusals).toHaveLength(2)
   })
 
   it("is on no page of readers who are not its owner", async () => {

@@ -39,6 +39,8 @@ export interface Control {
   readonly isFolded?: boolean
   /** Why the value was rejected: shown beside the field, which gets the focus. */
   readonly fault?: string
+  /** What somebody has saved since the page showed the form, where it is not the field's value. */
+  readonly saved?: string
 }
 
 /** A form; HTML has GET and POST only. */
@@ -99,15 +101,21 @@ const row = (form: HtmlForm, control: Control): Html => {
   if (control.type === "hidden") {
     return html`<input type="hidden" name="${control.name}" value="${control.value ?? ""}">`
   }
-  const { fault, hint, label, option, width } = control
+  const { fault, hint, label, option, saved, width } = control
   const id = [form.id ?? "f", control.name, ...option === undefined ? [] : [option]].join("-")
   const about = [
     ...fault === undefined ? [] : [`${id}-fault`],
+    ...saved === undefined ? [] : [`${id}-saved`],
     ...hint === undefined ? [] : [`${id}-hint`]
   ]
   const described = attribute("aria-describedby", about.join(" ") || undefined)
   const notes = html`${
     fault !== undefined && html`<small id="${id}-fault" class="fault">✗ ${fault}</small>`
+  }${
+    saved !== undefined &&
+    html`<small id="${id}-saved" class="saved">Saved now: ${
+      saved === "" ? "nothing" : saved
+    }</small>`
   }${hint !== undefined && html`<small id="${id}-hint">${hint}</small>`}`
   const field = input(control, id, described)
   if (control.type === "checkbox") {
@@ -163,6 +171,17 @@ export const methodControl = (method: "put" | "delete"): Control => ({
   label: "",
   type: "hidden",
   value: method
+})
+
+/**
+ * The hidden field with the version of what the form shows: a form of an older page changes
+ * nothing. It is empty where the definition knows no version.
+ */
+export const versionControl = (version: number | string = ""): Control => ({
+  name: "version",
+  label: "",
+  type: "hidden",
+  value: String(version)
 })
 
 /** The form that replaces DELETE of a resource. */
@@ -235,22 +254,53 @@ const typedValue = ({ option }: Control, values: ReadonlyArray<string>): string 
 const labeledFault = ({ label, name }: Control, fault: string): string =>
   fault.startsWith(`${name} `) ? `“${label}”${fault.slice(name.length)}` : fault
 
+/** All values of a field of a form that was sent, by its name. */
+type SentValues = (name: string) => ReadonlyArray<string>
+
+/** The control with what was typed in it. No page repeats a password. */
+const withTyped = (control: Control, valuesOf: SentValues): Control =>
+  control.type === "hidden" || control.type === "password"
+    ? control
+    : { ...control, value: typedValue(control, valuesOf(control.name)) }
+
 /** The form with its typed values, and the fault beside its field. */
 export const redisplayedForm = (
   definition: HtmlForm,
-  valuesOf: (name: string) => ReadonlyArray<string>,
+  valuesOf: SentValues,
   fault: string
 ): HtmlForm => {
   const faulty = controlOfFault(definition.controls, fault)
+  const versionName = versionControl().name
   return {
     ...definition,
     controls: definition.controls.map((control) => ({
-      ...control,
-      // No page repeats a password.
-      ...control.type === "hidden" || control.type === "password"
-        ? {}
-        : { value: typedValue(control, valuesOf(control.name)) },
+      ...control.name === versionName && control.type === "hidden"
+        // What the page has shown is older than what the service knows now.
+        ? { ...control, value: typedValue(control, valuesOf(versionName)) }
+        : withTyped(control, valuesOf),
       ...control === faulty ? { fault: labeledFault(control, fault) } : {}
     }))
   }
 }
+
+/** The value of a field for people: that of a list by its label. */
+const valueForPeople = ({ options, type, value = "" }: Control): string =>
+  type === "select" ? options?.find(([option]) => option === value)?.[1] ?? value : value
+
+const isState = ({ type }: Control): boolean =>
+  type !== "hidden" && type !== "password" && type !== "checkbox"
+
+/** Browsers send the line ends of a `textarea` as CR LF. */
+const sameText = (one: string, other: string): boolean =>
+  one.replace(/\r\n/g, "\n").trim() === other.replace(/\r\n/g, "\n").trim()
+
+/** The form of what is saved now, with the typed values, and beside each what differs from it. */
+export const outdatedForm = (current: HtmlForm, valuesOf: SentValues): HtmlForm => ({
+  ...current,
+  controls: current.controls.map((control) => {
+    const typed = withTyped(control, valuesOf)
+    return isState(control) && !sameText(typed.value ?? "", control.value ?? "")
+      ? { ...typed, saved: valueForPeople(control) }
+      : typed
+  })
+})

@@ -2,8 +2,8 @@
 export { charts, type ChartTimes, type ChartUnit, type LineChart, share,
   valueText } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
-export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, redisplayedForm,
-  renderButton, renderDocsSearch, renderForm } from "./forms.ts"
+export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, outdatedForm,
+  redisplayedForm, renderButton, renderDocsSearch, renderForm, versionControl } from "./forms.ts"
 export { icon } from "./icon.ts"
 export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"

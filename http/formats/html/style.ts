@@ -291,6 +291,7 @@ border-radius:var(--radius-full);line-height:1}
 textarea.code{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace}
 [aria-invalid=true]{border:2px solid var(--bad)}
 .fault{color:var(--bad);font-weight:600}
+.saved{color:var(--wait);font-weight:600;white-space:pre-wrap}
 .alarm{border-left:4px solid var(--bad);padding:var(--space-1) 0 var(--space-1) var(--space-3)}
 button{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600;
 min-height:2.75rem;padding:var(--space-2) var(--space-4);cursor:pointer}

@@ -10,5 +10,5 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, describingFormFields, digits, discardedSchema,
   elementOrAttribute, elementText, extensible, flag, forbidden, formSchema, ignored, list, object,
-  oneOf, patternUpTo, type Properties, ref, rootElement, type Schema, slug, slugPattern, someOf,
-  spaces, spacesPattern, text, uri, visibleText, webUri } from "./schema.ts"
+  oneOf, pageVersion, patternUpTo, type Properties, ref, rootElement, type Schema, slug,
+  slugPattern, someOf, spaces, spacesPattern, text, uri, visibleText, webUri } from "./schema.ts"

@@ -55,6 +55,13 @@ export const dateTime: Schema = { type: "string", format: "date-time" }
 /** A number as documents write it: text of digits. */
 export const digits: Schema = { type: "string", pattern: "^[0-9]+(\\.[0-9]+)?$" }
 
+/** The hidden field of a form with the version of what its page shows. */
+export const pageVersion: Schema = {
+  type: "string",
+  pattern: "^[\\w-]{0,22}$",
+  description: "That of the page: another one than the current is 412."
+}
+
 /**
  * The pattern of at most `digitsMax` digits whose value is at most `max`, which is an integer of no
  * more digits. Leading zeros count as digits; no digits at all fit, too.

@@ -12,18 +12,18 @@ import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/in
 import type { ResourceView } from "../../formats/index.ts"
 import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
-  entityTags, expectedVersion, expectReply, failRefused, type HandlerAnswer, type HandlerFailure,
-  httpError, isPageForm, nextLink, noStore, readFormMethod, readInput, readPageRequest, readQuery,
-  refusalError, type RequestInput, requireFormat, seeOther, type Service, unprocessable,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, checkShownVersion, createdAnswer, defineHandler,
+  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerAnswer,
+  type HandlerFailure, httpError, isPageForm, nextLink, noStore, readFormMethod, readInput,
+  readPageRequest, readQuery, redisplayOutdated, refusalError, type RequestInput, requireFormat,
+  seeOther, type Service, shownVersion, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
 import { type AccountInput, readAccountInput, readTokenInput, reportsMailboxIn,
   type TokenInput } from "./account-input.ts"
-import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensPath,
-  tokensView, tokenView } from "./account-views.ts"
+import { accountPath, accountView, collectionPath, createdView, listingView, reportsForm, tokenPath,
+  tokensPath, tokensView, tokenView } from "./account-views.ts"
 import { describeOwned } from "./owned-resources.ts"
 import { addToken, removeToken, removeTokens } from "./token-records.ts"
 
@@ -305,7 +305,7 @@ const changeReportsMailbox = Effect.fnUntraced(function*(
         }))
       ),
       account.version
-    ))
+    )).pipe(Effect.tap((current) => checkShownVersion(input, current)))
   const message: AccountMessage = {
     _tag: "ChooseReportsMailbox",
     caller: callerOf(ref.caller),
@@ -315,14 +315,21 @@ const changeReportsMailbox = Effect.fnUntraced(function*(
     service,
     call,
     version,
-    (expected) => askOrRefusal<AccountReply>(service, ref.to, { ...message, ...expected })
+    (expected) =>
+      askOrRefusal<AccountReply>(service, ref.to, {
+        ...message,
+        ...shownVersion(input),
+        ...expected
+      })
   ))
   const allowed = Effect.andThen(
     requireFormat(service, failureReportsFormat),
     requireOwnMailbox(service, ref, mailbox)
   )
   const target = accountPath(ref.name)
-  yield* auditedOf(service, call, ref, "account.change", target, allowed, change)
+  const audited = auditedOf(service, call, ref, "account.change", target, allowed, change)
+  const now = Effect.map(describeAccount(service, ref), (account) => reportsForm(ref.name, account))
+  yield* redisplayOutdated(call, input, now, audited)
   return yield* describeAccount(service, ref)
 })
 

@@ -1,8 +1,9 @@
 /** The operations of accounts and their tokens (protocol §4). */
 import { Role } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formRequestBody,
-  formSchema, ignored, list, object, oneOf, pagingParameters, ref, rootElement, seeOtherResponse,
-  slug, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
+  formSchema, ignored, list, object, oneOf, pageVersion, pagingParameters, ref, rootElement,
+  seeOtherResponse, slug, text, uri, viewResponse,
+  withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
   postAccountForm, postAccounts, postToken, postTokenForm, putAccount } from "./account-handlers.ts"
@@ -114,7 +115,7 @@ export const accountResource: ResourceDefinition = {
       form: ({ parameters }, fields) =>
         fields.get("method") === "delete"
           ? accountRemovalForm(parameters.get("account"))
-          : reportsForm(parameters.get("account"), fields.get("failure-reports")),
+          : reportsForm(parameters.get("account")),
       id: "changeAccountByForm",
       summary: "Changes the account, or with `method=delete` removes it, for a page's form",
       needs: "role",
@@ -122,6 +123,7 @@ export const accountResource: ResourceDefinition = {
       body: formRequestBody(
         formSchema({
           method: oneOf("put", "delete"),
+          version: pageVersion,
           "failure-reports": { anyOf: [oneOf(""), slug] },
           owned: oneOf("delete")
         }, ["method"])

@@ -3,8 +3,8 @@ import { type AccountView, Role, TokenScope,
   type TokenView } from "../../../actors/account/index.ts"
 import { scopeWords } from "../../auth/credentials/index.ts"
 import { cardTable, type Control, type Html, html, type HtmlForm, link, methodControl,
-  type PageLink, renderForm, secretsOnce, share, sizeText,
-  timeAt } from "../../formats/html/index.ts"
+  type PageLink, renderForm, secretsOnce, share, sizeText, timeAt,
+  versionControl } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
@@ -118,17 +118,18 @@ export const tokenForm = (name: string): HtmlForm => ({
 })
 
 /** The form that chooses the mailbox for the failure reports of an account. */
-export const reportsForm = (name: string, value = ""): HtmlForm => ({
+export const reportsForm = (name: string, account?: AccountView): HtmlForm => ({
   id: "failure-reports",
   action: accountPath(name),
   legend: "Failure reports",
   controls: [
     methodControl("put"),
+    versionControl(account?.version),
     {
       name: "failure-reports",
       label: "Mailbox",
       maxlength: slugCharsMax,
-      value,
+      value: account?.failureReports ?? "",
       hint: "A mailbox of this account. It gets a report when pushes are suspended, or when a " +
         "notification could not be delivered. Empty: no reports."
     }
@@ -220,7 +221,7 @@ export const accountView = (
   body: () =>
     accountPage(account, { bytes: usedBytes, bytesMax: service.usage.limits.accountBytesMax }),
   forms: html`${renderForm(tokenForm(account.name))}${
-    renderForm(reportsForm(account.name, account.failureReports), "secondary")
+    renderForm(reportsForm(account.name, account), "secondary")
   }${isAdmin && renderForm(accountRemovalForm(account.name), "rare")}`,
   links: [
     collectionLink,

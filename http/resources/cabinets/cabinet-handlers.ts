@@ -9,18 +9,18 @@ import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
-  describeActor, emptyAnswer, entityTagsOfPages, expectedVersion, expectReply, failRefused,
-  firstPage, type HandlerFailure, httpError, inPlace, isConditional, readerHeaders, readInput,
-  readPageRequest, readQuery, renderView, type RequestInput, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, checkShownVersion, createdAnswer,
+  defineHandler, describeActor, emptyAnswer, entityTagsOfPages, expectedVersion, expectReply,
+  failRefused, firstPage, type HandlerFailure, httpError, inPlace, isConditional, readerHeaders,
+  readInput, readPageRequest, readQuery, redisplayOutdated, renderView, type RequestInput, seeOther,
+  type Service, shownVersion, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { discardedFields, reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
 import { type CabinetRequest, hasDiscarded, type MergedPage, readCabinet } from "./cabinet-merge.ts"
-import { cabinetDocument, cabinetPath, collectionPath, listingView,
-  pageView } from "./cabinet-views.ts"
+import { cabinetDocument, cabinetPath, collectionPath, listingView, pageView,
+  replaceForm } from "./cabinet-views.ts"
 
 const addressOf = (id: string): Address => address(cabinetKind, id)
 
@@ -171,11 +171,19 @@ const replaceContents = Effect.fnUntraced(function*(
     caller: callerOf(ref.account),
     contents
   }
-  const version = checkedVersion(service, call, ref)
-  const reply = yield* failRefused(changeOnce(service, call, version, (expected) => {
-    const message: CabinetMessage = { ...replace, ...expected }
+  const version = Effect.tap(
+    checkedVersion(service, call, ref),
+    (current) => checkShownVersion(input, current)
+  )
+  const change = failRefused(changeOnce(service, call, version, (expected) => {
+    const message: CabinetMessage = { ...replace, ...shownVersion(input), ...expected }
     return askOrRefusal<CabinetReply>(service, ref.to, message)
   }))
+  const now = Effect.map(
+    cabinetOf(service, ref),
+    (cabinet) => replaceForm(service, cabinetPath(ref.id), cabinet)
+  )
+  const reply = yield* redisplayOutdated(call, input, now, change)
   return expectReply(reply, "Replaced").view
 })
 

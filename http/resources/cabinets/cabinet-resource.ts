@@ -112,7 +112,7 @@ export const cabinetResource: ResourceDefinition = {
       ...changeByForm(
         "Cabinet",
         "NewCabinet",
-        formSchema(["method", "title", "mailbox", "contains", "since"]),
+        formSchema(["method", "version", "title", "mailbox", "contains", "since"]),
         "role",
         ["admin"]
       )

@@ -3,8 +3,8 @@
  */
 import type { CabinetView } from "../../../actors/cabinet/index.ts"
 import { badge, type Control, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, namedLink, nothing, type PageLink, renderForm,
-  table } from "../../formats/html/index.ts"
+  livePart, liveScriptPath, liveState, namedLink, nothing, type PageLink, renderForm, table,
+  versionControl } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
@@ -66,10 +66,13 @@ export const replaceForm = (service: Service, path: string, cabinet?: CabinetVie
   id: "change",
   action: path,
   legend: "Change this cabinet",
-  controls: controls(
-    (cabinet?.mailboxes ?? []).map(({ name }) => mailboxRefNamed(service, name).href).join("\n"),
-    cabinet
-  ),
+  controls: [
+    versionControl(cabinet?.version),
+    ...controls(
+      (cabinet?.mailboxes ?? []).map(({ name }) => mailboxRefNamed(service, name).href).join("\n"),
+      cabinet
+    )
+  ],
   submit: "Change"
 })
 

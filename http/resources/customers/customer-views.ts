@@ -1,12 +1,12 @@
 /** The representations of customers and of their loads. */
-import { deleteForm, html, type HtmlForm, link, type PageLink,
-  renderForm } from "../../formats/html/index.ts"
+import { type Control, deleteForm, html, type HtmlForm, link, type PageLink, renderForm,
+  versionControl } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { type RowListing, rowTable } from "../rows/index.ts"
+import { recordVersion, type RowListing, rowTable } from "../rows/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
 import { type CustomerLoad, loadPath } from "./load.ts"
 
@@ -34,23 +34,33 @@ const customerElement = (
     })
   )
 
-/** The form of a customer's fields: empty, or with the values of a row. */
-export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
-  id: "put",
-  action,
-  legend: row === undefined ? "Add a customer (needs the role customers)" : "Change this customer",
-  controls: customersTable.fields.map(({ kind, name }) => ({
-    name,
-    label: name.charAt(0).toUpperCase() + name.slice(1),
-    required: name === "name" || name === "age",
-    value: String(row?.[name] ?? ""),
-    width: "half",
-    ...kind === "number"
-      ? { hint: `A whole number from 0 to ${ageMax}.`, inputmode: "numeric" as const }
-      : {}
-  })),
-  submit: row === undefined ? "Add" : "Change"
-})
+/** The form of a customer's fields: empty, or with the values of a record. */
+export const fieldsForm = (action: string, value?: string): HtmlForm => {
+  const row = value === undefined ? undefined : customersTable.parse(value)
+  return {
+    id: "put",
+    action,
+    legend: row === undefined
+      ? "Add a customer (needs the role customers)"
+      : "Change this customer",
+    controls: [
+      ...action === collectionPath
+        ? []
+        : [versionControl(value === undefined ? undefined : recordVersion(value))],
+      ...customersTable.fields.map(({ kind, name }): Control => ({
+        name,
+        label: name.charAt(0).toUpperCase() + name.slice(1),
+        required: name === "name" || name === "age",
+        value: String(row?.[name] ?? ""),
+        width: "half",
+        ...kind === "number"
+          ? { hint: `A whole number from 0 to ${ageMax}.`, inputmode: "numeric" as const }
+          : {}
+      }))
+    ],
+    submit: row === undefined ? "Add" : "Change"
+  }
+}
 
 /** One customer. */
 export const customerView = (service: Service, id: string, value: string): ResourceView => {
@@ -60,7 +70,7 @@ export const customerView = (service: Service, id: string, value: string): Resou
     title: String(row["name"] ?? id),
     tree: customerElement(service, id, row),
     links: [collectionLink],
-    forms: html`${renderForm(fieldsForm(path, row))}${deleteForm(path, "Remove this customer")}`
+    forms: html`${renderForm(fieldsForm(path, value))}${deleteForm(path, "Remove this customer")}`
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { Effect, Option } from "effect"
 import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
-  type MailboxView } from "../../../actors/mailbox/index.ts"
+  type MailboxView, type OwnerSettings } from "../../../actors/mailbox/index.ts"
 import type { AccountMessage, AccountReply, TokenScope } from "../../../actors/account/index.ts"
 import { accountKind, failureReportsFormat } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
@@ -12,18 +12,22 @@ import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount,
   scopeFault } from "../../auth/index.ts"
-import { standardTypes } from "../../formats/index.ts"
+import type { HtmlForm } from "../../formats/html/index.ts"
+import { chooseFormat, formatsOf, standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, browserLookupMs, slugCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, defineHandler, emptyAnswer,
-  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, inPlace,
-  isPageRequest, noStore, readerHeaders, readFormMethod, readInput, readPageRequest, refusalError,
-  seeOther, type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
-import { changeOnce } from "../../request-record.ts"
+import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, checkShownVersion, defineHandler,
+  emptyAnswer, entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError,
+  inPlace, isPageRequest, noStore, readerHeaders, readFormMethod, readInput, readPageRequest,
+  redisplayOutdated, refusalError, type RequestInput, seeOther, type Service, shownVersion,
+  unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce, removeOnce } from "../../request-record.ts"
+import type { HttpRequest } from "../../wire/index.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, listHrefOf, type MailboxCall,
   type MailboxRef, mailboxRefNamed, toMailbox, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./listing/index.ts"
 import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
+import { settingsForm } from "./settings-views.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
@@ -287,6 +291,16 @@ export const getMailboxes = defineHandler(function*(service, call) {
 
 /* One mailbox. */
 
+/** The request as one of the mailbox itself, whose entity tags the sender of a form knows. */
+const requestOfMailbox = (call: Call, name: string, baseUrl: string): HttpRequest => {
+  const { choice, headers, method, remoteAddress, viewer } = call.request
+  if (choice !== undefined) return call.request
+  const at = { path: `/mailboxes/${name}`, query: "" }
+  const offer = { formats: formatsOf([...standardTypes, ...latestTypes]), parameters: [] }
+  const asked = chooseFormat(at, offer, baseUrl)
+  return { ...at, method, headers, remoteAddress, viewer, choice: asked }
+}
+
 /**
  * The settings' version for which the conditions hold: they may name the entity tag of any
  * representation that the owner gets without a query.
@@ -314,7 +328,8 @@ const expectedSettings = Effect.fnUntraced(function*(
           }
         ]
       })
-      return { version: view.version, tags: yield* entityTagsOfPages(call, pages) }
+      const request = requestOfMailbox(call, name, service.settings.baseUrl)
+      return { version: view.version, tags: yield* entityTagsOfPages({ request }, pages) }
     })
   )
 })
@@ -368,35 +383,121 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
   return emptyAnswer(204)
 })
 
+/** The settings that a form changes, and those that stay. */
+interface FormChange {
+  readonly settings: OwnerSettings
+  readonly webhookSecret?: string | null
+}
+
+/**
+ * Changes by a form of the page those settings that it has: of the version that the page has shown,
+ * or else of the current one. Fails with 412 if somebody has changed the settings meanwhile; the
+ * page then has the form again, as `formOf` makes it.
+ */
+export const configureByForm = (
+  mailboxCall: MailboxCall,
+  account: AuthenticatedAccount,
+  input: RequestInput,
+  formOf: (view: MailboxView) => HtmlForm,
+  changeOf: (view: MailboxView) => FormChange
+): Effect.Effect<void, HandlerFailure> => {
+  const { call, mailbox, service } = mailboxCall
+  const described = describeOwned(mailboxCall, account)
+  const version = Effect.gen(function*() {
+    const expected = yield* expectedSettings(mailboxCall, account)
+    const current = expected.ifVersion ?? (yield* described).version
+    yield* checkShownVersion(input, current)
+    return current
+  })
+  const change = changeOnce(
+    service,
+    call,
+    version,
+    (expected) =>
+      Effect.flatMap(described, (view) => {
+        const message: MailboxMessage = {
+          _tag: "Configure",
+          caller: callerOf(account),
+          ...changeOf(view),
+          ifVersion: view.version,
+          ...shownVersion(input),
+          ...expected
+        }
+        return askOrRefusal<MailboxReply>(service, mailbox.to, message)
+      })
+  )
+  const now = Effect.map(described, formOf)
+  return Effect.asVoid(redisplayOutdated(call, input, now, failRefused(change)))
+}
+
+/**
+ * Removes a mailbox by a form. A repetition whose first attempt has removed it takes its name off
+ * the list of the caller, which that attempt may not have reached.
+ */
+const destroyOnce = Effect.fnUntraced(function*(
+  mailboxCall: MailboxCall,
+  account: AuthenticatedAccount
+): Effect.fn.Return<void, HandlerFailure> {
+  const { call, mailbox, service } = mailboxCall
+  const removal = destroy(mailboxCall, account)
+  if (call.key?.earlier === undefined) return yield* removal
+  // The audit log has no refusal of what the first attempt has done.
+  yield* removeOnce(call, Effect.andThen(describeOwned(mailboxCall, account, true), removal))
+  yield* removeFromOwner(service, account.name, mailbox.name)
+})
+
+const readSettingsForm = (call: Call) => readFormMethod(call, "settings", ["put", "delete"])
+
+/**
+ * The mailbox for its owner or an admin, before the form is read: a stranger's body is not waited
+ * for. What the form was for is known when it has arrived: the audit log then has the refusal.
+ */
+const allowForm = (
+  mailboxCall: MailboxCall,
+  account: AuthenticatedAccount
+): Effect.Effect<unknown, HandlerFailure> =>
+  Effect.tapError(describeOwned(mailboxCall, account, true), (failure) => {
+    const refused = Effect.fail(failure)
+    const recorded = Effect.flatMap(
+      readSettingsForm(mailboxCall.call),
+      ({ method }) =>
+        method === "delete"
+          ? auditedOf(mailboxCall, account, "mailbox.remove", refused, () => Effect.void)
+          : Effect.void
+    )
+    return Effect.forkDetach(Effect.ignore(recorded))
+  })
+
 /**
  * PUT or DELETE from the forms of the page. The settings of webhooks stay as they are: they have a
- * form of their own. 412 if somebody changes the settings meanwhile. Only a form with the name of
- * the mailbox removes it.
+ * form of their own. Only a form with the name of the mailbox removes it.
  */
 export const postSettingsForm = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
-  // Before the form is read: a stranger's body is not waited for.
-  yield* describeOwned(mailboxCall, account, true)
-  const { input, method } = yield* readFormMethod(call, "settings", ["put", "delete"])
+  // The body of a keyed request has been read, and a repetition may find the mailbox removed.
+  if (call.key === undefined) yield* allowForm(mailboxCall, account)
+  const { input, method } = yield* readSettingsForm(call)
   const field = fieldsOf(input)
   if (method === "delete") {
     if (field("name") !== mailbox.name) {
       return yield* unprocessable(`name must be ${mailbox.name}, to remove this mailbox`)
     }
-    yield* destroy(mailboxCall, account)
+    yield* destroyOnce(mailboxCall, account)
     return seeOther(service, "/mailboxes")
   }
-  const { settings: { webhook }, version } = yield* describeOwned(mailboxCall, account)
+  yield* describeOwned(mailboxCall, account)
   const { webhook: _, ...settings } = yield* readSettings(field, service.settings)
-  const message: MailboxMessage = {
-    _tag: "Configure",
-    caller: callerOf(account),
-    settings: { ...settings, ...webhook === undefined ? {} : { webhook } },
-    ifVersion: version
-  }
-  yield* ask<MailboxReply>(service, mailbox.to, message)
+  yield* configureByForm(
+    mailboxCall,
+    account,
+    input,
+    ({ settings: saved, version }) => settingsForm(mailbox.name, saved, version),
+    ({ settings: { webhook } }) => ({
+      settings: { ...settings, ...webhook === undefined ? {} : { webhook } }
+    })
+  )
   return toMailbox(mailboxCall)
 })
 

@@ -2,7 +2,7 @@
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, describingFormFields, digits, discardedSchema,
   documentRequestBody, elementOrAttribute, elementText, emptyResponse, eventContent, extensible,
-  feedContent, forbidden, formRequestBody, formSchema, ignored, list, object, oneOf,
+  feedContent, forbidden, formRequestBody, formSchema, ignored, list, object, oneOf, pageVersion,
   pagingParameters, patternUpTo, ref, type RequestBodyDescription, type ResponseDescription,
   rootElement, type Schema, type ServiceDescription, sinceParameters, slug, slugPattern, text, uri,
   viewResponse, visibleText } from "../../formats/openapi/index.ts"
@@ -276,6 +276,7 @@ const changedByForm = (service: ServiceDescription): ResourceOperation => {
     scopes: ["admin"],
     body: formRequestBody(formSchema({
       method: oneOf("put", "delete"),
+      version: pageVersion,
       title,
       deposit,
       retention,
@@ -305,6 +306,7 @@ const webhooks: ResourceDefinition["operations"] = {
     needs: "role",
     scopes: ["admin"],
     body: formRequestBody(formSchema({
+      version: pageVersion,
       sender: oneOf("", ...senderNames),
       ...templates,
       secret: { ...secretSchema, minLength: 0, pattern: `^$|${secretSchema.pattern}` },

@@ -1,7 +1,7 @@
 /** The owner's settings and the forms that change them, on the pages of mailboxes. */
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { type Control, copyField, type Html, html, type HtmlForm, link, methodControl, nothing,
-  renderForm } from "../../formats/html/index.ts"
+  renderForm, versionControl } from "../../formats/html/index.ts"
 import { slugCharsMax, titleCharsMax, webhookSecretCharsMax,
   webhookTemplateCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
@@ -62,7 +62,11 @@ export const openForm = (retention: string): HtmlForm => ({
 const settingsPath = (name: string): string => `/mailboxes/${name}/settings`
 
 /** The form that replaces PUT: all settings but those of webhooks, which have their own form. */
-export const settingsForm = (name: string, settings: ShownSettings = {}): HtmlForm => {
+export const settingsForm = (
+  name: string,
+  settings: ShownSettings = {},
+  version?: number
+): HtmlForm => {
   const { fetch = "never", fetchLimitBytes, receipts = "none" } = settings
   return {
     id: "settings",
@@ -70,6 +74,7 @@ export const settingsForm = (name: string, settings: ShownSettings = {}): HtmlFo
     legend: "Change the settings",
     controls: [
       methodControl("put"),
+      versionControl(version),
       ...commonControls(settings),
       {
         name: "fetch",
@@ -162,6 +167,7 @@ export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
       )
     }, with examples.`,
     controls: [
+      versionControl(view?.version),
       {
         name: "sender",
         label: "Sender",
@@ -217,7 +223,7 @@ export const settingsOf = (mailbox: MailboxRef, view: MailboxView): Html => {
 <dt>Webhooks</dt><dd>${
     settings.webhook === undefined ? "none" : settings.webhook.description || "any"
   }${view.webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
-${renderForm(settingsForm(mailbox.name, settings), "rare")}${
+${renderForm(settingsForm(mailbox.name, settings, view.version), "rare")}${
     renderForm(webhookForm(mailbox.name, view), "rare")
   }${renderForm(removalForm(mailbox.name), "rare")}${
     renderForm({

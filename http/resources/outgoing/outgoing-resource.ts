@@ -2,8 +2,8 @@
 import { pausedOriginsMax } from "../../../actors/index.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, describingFormFields, digits,
   documentRequestBody, emptyResponse, eventContent, extensible, formRequestBody, formSchema,
-  ignored, list, object, oneOf, pagingParameters, ref, type RequestBodyDescription, rootElement,
-  seeOtherResponse, someOf, text, uri, viewResponse, webUri,
+  ignored, list, object, oneOf, pageVersion, pagingParameters, ref, type RequestBodyDescription,
+  rootElement, seeOtherResponse, someOf, text, uri, viewResponse, webUri,
   withoutHtml } from "../../formats/openapi/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
@@ -216,7 +216,7 @@ export const outgoingResource: ResourceDefinition = {
       body: formRequestBody(
         formSchema({
           method: oneOf("put"),
-          version: { ...digits, description: "That of the page: another one is 412." },
+          version: pageVersion,
           status: oneOf("active", "paused"),
           origin: { ...text, description: "Origins, a line each; the field may repeat." }
         }, ["method"])

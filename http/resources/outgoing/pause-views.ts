@@ -2,7 +2,7 @@
 import { pausedOriginsMax } from "../../../actors/index.ts"
 import type { Pauses } from "../../../actors/outgoing-mailbox/index.ts"
 import { type Control, type Html, html, type HtmlForm, link, methodControl, nothing, renderForm,
-  timeAt } from "../../formats/html/index.ts"
+  timeAt, versionControl } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
@@ -33,7 +33,7 @@ const allForm = (mailbox: OutgoingRef, { origins, pausedAtMs, version }: Pauses)
     },
   controls: [
     methodControl("put"),
-    hidden("version", `${version}`),
+    versionControl(version),
     hidden("status", pausedAtMs === undefined ? "paused" : "active"),
     ...origins.map(({ origin }) => hidden("origin", origin))
   ]
@@ -46,7 +46,7 @@ const originsForm = (mailbox: OutgoingRef, { origins, pausedAtMs, version }: Pau
   legend: "Pause relays to some receivers, for example while one is down for maintenance",
   controls: [
     methodControl("put"),
-    hidden("version", `${version}`),
+    versionControl(version),
     hidden("status", pausedAtMs === undefined ? "active" : "paused"),
     {
       name: "origin",
@@ -59,6 +59,12 @@ const originsForm = (mailbox: OutgoingRef, { origins, pausedAtMs, version }: Pau
   ],
   submit: "Save"
 })
+
+/** The form by which a person who wants this status goes on from what is paused now. */
+export const currentForm = (mailbox: OutgoingRef, pauses: Pauses, isPaused: boolean): HtmlForm =>
+  isPaused === (pauses.pausedAtMs !== undefined)
+    ? originsForm(mailbox, pauses)
+    : allForm(mailbox, pauses)
 
 /** What is paused, for a person; nothing if nothing is. */
 export const pausedNotice = (mailbox: OutgoingRef, { origins, pausedAtMs }: Pauses): Html =>

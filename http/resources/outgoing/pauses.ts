@@ -9,13 +9,14 @@ import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { childrenOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { askOrRefusal, type Call, defineHandler, describeActor, entityTags, expectedVersion,
-  expectReply, failRefused, type HandlerFailure, type HttpError, httpError, isPageForm,
-  readerHeaders, readFormMethod, readInput, type RequestInput, requireFormat, seeOther,
-  type Service, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, checkShownVersion, defineHandler, describeActor, entityTags,
+  expectedVersion, expectReply, failRefused, type HandlerFailure, type HttpError, httpError,
+  isPageForm, readerHeaders, readFormMethod, readInput, redisplayOutdated, type RequestInput,
+  requireFormat, seeOther, type Service, shownVersion, unprocessable,
+  viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { existingOutgoingRef, mailboxPath, type OutgoingRef } from "./outgoing-access.ts"
-import { pausesPath, pausesView } from "./pause-views.ts"
+import { currentForm, pausesPath, pausesView } from "./pause-views.ts"
 
 const addressOf = (account: string) => address(outgoingMailboxKind, account)
 
@@ -149,12 +150,6 @@ const chosenPauses = Effect.fnUntraced(function*(
   return { isPaused: status === "paused", origins: [...unique] }
 })
 
-/** The version that the page of a form shows; a page that is not the last changes nothing. */
-const shownVersion = (input: RequestInput): { readonly ifVersion?: number } => {
-  const text = input._tag === "Form" ? input.fields.get("version") : undefined
-  return text !== undefined && /^\d{1,15}$/.test(text) ? { ifVersion: Number(text) } : {}
-}
-
 /** Replaces the pauses, of the version for which the conditions of the request hold. */
 const replacePauses = Effect.fnUntraced(function*(
   service: Service,
@@ -164,8 +159,9 @@ const replacePauses = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Pauses, HandlerFailure> {
   const chosen = yield* chosenPauses(input)
   yield* requireFormat(service, pausesFormat)
+  const current = readPauses(service, mailbox)
   const version = Effect.flatMap(
-    readPauses(service, mailbox),
+    current,
     (pauses) =>
       Effect.as(
         expectedVersion(
@@ -177,7 +173,7 @@ const replacePauses = Effect.fnUntraced(function*(
         ),
         pauses.version
       )
-  )
+  ).pipe(Effect.tap((one) => checkShownVersion(input, one)))
   const message: OutgoingMailboxMessage = {
     _tag: "Replace",
     caller: callerOf(mailbox.caller),
@@ -199,7 +195,9 @@ const replacePauses = Effect.fnUntraced(function*(
     action: "outgoing.pauses",
     target: pausesPath(mailbox)
   } as const
-  const reply = yield* auditedAsAdmin(service, call, operation, mailbox.account, change)
+  const now = Effect.map(current, (pauses) => currentForm(mailbox, pauses, chosen.isPaused))
+  const audited = auditedAsAdmin(service, call, operation, mailbox.account, change)
+  const reply = yield* redisplayOutdated(call, input, now, audited)
   const { view } = expectReply(reply, "Described")
   service.pauses.note(mailbox.account, view, yield* Clock.currentTimeMillis)
   return view

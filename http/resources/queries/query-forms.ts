@@ -1,9 +1,9 @@
 /** The forms that create and change queries: one with fields, and one with the document. */
-import type { Control, HtmlForm } from "../../formats/html/index.ts"
+import { type Control, type HtmlForm, versionControl } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, element, writeElement } from "../../formats/xml/index.ts"
 import { titleCharsMax, valueCharsMax } from "../../limits.ts"
-import { fieldNames, type Operator, operators, type RowCondition, type RowQuery,
+import { fieldNames, type Operator, operators, queryElement, type RowCondition, type RowQuery,
   type TableSchema } from "../../query-engine/index.ts"
 import { customersTable } from "../customers/index.ts"
 import { quotesTable } from "../quotes/index.ts"
@@ -188,28 +188,55 @@ export const writeIndented = (node: Element, indent = ""): string => {
 }
 
 /** The form for any query: its document. */
-export const documentForm = (action: string, document = example): HtmlForm => ({
+export const documentForm = (
+  action: string,
+  document = example,
+  version?: string
+): HtmlForm => ({
   id: "write",
   action,
   legend: action === collectionPath ? "Or write the document" : "Change the document",
-  controls: [{
-    name: "document",
-    label: "Query",
-    type: "textarea",
-    required: true,
-    rows: 12,
-    code: true,
-    value: document,
-    hint: "XML with conditions in all, any and not, at any depth."
-  }],
+  controls: [
+    ...action === collectionPath ? [] : [versionControl(version)],
+    {
+      name: "document",
+      label: "Query",
+      type: "textarea",
+      required: true,
+      rows: 12,
+      code: true,
+      value: document,
+      hint: "XML with conditions in all, any and not, at any depth."
+    }
+  ],
   submit: action === collectionPath ? "Create from the document" : "Change the document"
 })
 
-/** The form of a request that failed. */
-export const sentForm = (action: string, fields: FormFields): HtmlForm => {
-  if (fields.has("document")) return documentForm(action)
-  const form = creationForm()
-  return action === collectionPath
-    ? form
-    : { ...form, id: "change", action, legend: "Change this query", submit: "Change" }
+/** The form with fields that changes a query; undefined when its conditions do not fit into it. */
+export const changeForm = (
+  action: string,
+  query?: RowQuery,
+  version?: string
+): HtmlForm | undefined => {
+  const fields = controls(query)
+  return fields === undefined ? undefined : {
+    id: "change",
+    action,
+    legend: "Change this query",
+    controls: [versionControl(version), ...fields],
+    submit: "Change"
+  }
+}
+
+/** The form of a request that failed; of the `saved` query, if somebody has changed it since. */
+export const sentForm = (
+  action: string,
+  fields: FormFields,
+  saved?: { readonly query: RowQuery; readonly version: string }
+): HtmlForm => {
+  const { query, version } = saved ?? {}
+  const document = query === undefined ? undefined : writeIndented(queryElement(query))
+  if (fields.has("document")) return documentForm(action, document, version)
+  if (action === collectionPath) return creationForm()
+  return changeForm(action, query, version) ?? documentForm(action, document, version)
 }

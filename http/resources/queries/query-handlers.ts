@@ -5,15 +5,16 @@ import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
-import type { FormFields } from "../../formats/index.ts"
+import { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
-import { absoluteUri, type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerFailure,
-  httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest, type RequestInput,
-  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, checkShownVersion, createdAnswer, defineHandler, emptyAnswer,
+  type HandlerFailure, httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest,
+  redisplayOutdated, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { chargeQuery, collectionPath, createQuery, isExpired, networkHash, parseQuery, queryPath,
-  readRecord, type RecordResource, removalChanges, removeRecord, replaceRecord,
+  readRecord, type RecordResource, recordVersion, removalChanges, removeRecord, replaceRecord,
   type StoredQuery } from "../rows/index.ts"
 import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
@@ -151,12 +152,16 @@ const replaceQuery = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const { id, resource } = ref
   yield* authorizeStored(service, call, ref)
-  const query = yield* queryOf(call, yield* read)
+  const input = yield* read
+  const query = yield* queryOf(call, input)
   const replacement = replaceRecord(service, call, resource, id, (before) =>
     // A query that was removed since the authorization must not be created again.
     before === undefined
       ? Effect.fail(httpError("gone"))
-      : Effect.succeed(JSON.stringify({ ...parseQuery(before), query })))
+      : Effect.as(
+        checkShownVersion(input, recordVersion(before)),
+        JSON.stringify({ ...parseQuery(before), query })
+      ))
   const { value } = yield* auditedChange(service, call, ref, "query.change", replacement)
   return value
 })
@@ -198,7 +203,13 @@ export const postQueryForm = defineHandler(function*(service, call) {
   }
   // A repetition changes nothing, also if somebody has removed the query since.
   if (!(yield* isChangeMade(service, call))) {
-    yield* replaceQuery(service, call, ref, Effect.succeed(input))
+    const now = Effect.map(readRecord(service, ref.resource, ref.id), (value) => {
+      const fields = input._tag === "Form" ? input.fields : new FormFields([])
+      const saved = { query: parseQuery(value).query, version: recordVersion(value) }
+      return sentForm(call.request.path, fields, saved)
+    })
+    const replacing = replaceQuery(service, call, ref, Effect.succeed(input))
+    yield* redisplayOutdated(call, input, now, replacing)
   }
   return seeOther(service, call.request.path)
 })

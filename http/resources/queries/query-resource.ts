@@ -45,7 +45,12 @@ const value = {
 
 const order = attributes({ by: field, direction: oneOf("asc", "desc") })
 
-const form = formSchema(["method", "document", ...(controls() ?? []).map(({ name }) => name)])
+const form = formSchema([
+  "method",
+  "version",
+  "document",
+  ...(controls() ?? []).map(({ name }) => name)
+])
 
 export const queryResource: ResourceDefinition = {
   tag: "queries",

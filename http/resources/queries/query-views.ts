@@ -2,11 +2,11 @@
 import { deleteForm, emptyState, type Html, html, link, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime } from "../../formats/xml/index.ts"
+import { element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { queryElement, type RowQuery } from "../../query-engine/index.ts"
-import { collectionPath, expiryMs, parseQuery, queryPath } from "../rows/index.ts"
-import { controls, creationForm, documentForm, writeIndented } from "./query-forms.ts"
+import { collectionPath, expiryMs, parseQuery, queryPath, recordVersion } from "../rows/index.ts"
+import { changeForm, creationForm, documentForm, writeIndented } from "./query-forms.ts"
 
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your queries" }
 
@@ -15,22 +15,12 @@ const titleOf = ({ on, title }: RowQuery): string => title ?? `A query on ${on}`
 const resultPath = (id: string, { on }: RowQuery): string =>
   `/${on}?query=${encodeURIComponent(queryPath(id))}`
 
-const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
-  const fields = controls(query)
-  return html`${
-    fields === undefined
-      ? nothing
-      : renderForm({
-        id: "change",
-        action,
-        legend: "Change this query",
-        controls: fields,
-        submit: "Change"
-      })
-  }${
+const changeForms = (action: string, query: RowQuery, version: string): Html => {
+  const form = changeForm(action, query, version)
+  return html`${form === undefined ? nothing : renderForm(form)}${
     renderForm(
-      documentForm(action, writeIndented(tree)),
-      fields === undefined ? "primary" : "rare"
+      documentForm(action, writeIndented(queryElement(query)), version),
+      form === undefined ? "primary" : "rare"
     )
   }${deleteForm(action, "Remove this query")}`
 }
@@ -56,7 +46,7 @@ export const queryView = (
       collectionLink,
       ...edit === undefined ? [] : [{ rel: "edit", href: absoluteUri(service, edit) }]
     ],
-    forms: html`${changeForms(edit ?? queryPath(id), query, queryElement(query))}`
+    forms: html`${changeForms(edit ?? queryPath(id), query, recordVersion(value))}`
   }
 }
 

@@ -1,11 +1,11 @@
 /** The representations of quotes. */
-import { deleteForm, html, type HtmlForm, link, nothing, type PageLink, renderForm,
-  time } from "../../formats/html/index.ts"
+import { deleteForm, html, type HtmlForm, link, nothing, type PageLink, renderForm, time,
+  versionControl } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { type RowListing, rowTable } from "../rows/index.ts"
+import { recordVersion, type RowListing, rowTable } from "../rows/index.ts"
 import { quotesTable } from "./quote-table.ts"
 
 const half = "half" as const
@@ -41,35 +41,38 @@ const quoteElement = (
   )
 }
 
-/** The form of a quote's fields: empty, or with the values of a row. */
-export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
-  id: "put",
-  action,
-  legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
-  controls: [
-    ...action === collectionPath
-      ? [{ name: "symbol", label: "Symbol", required: true, maxlength: 32, width: half }]
-      : [],
-    {
-      name: "price",
-      label: "Price",
-      required: true,
-      width: half,
-      value: String(row?.["price"] ?? ""),
-      hint: "A decimal such as 12.50, stored exactly."
-    },
-    {
-      name: "currency",
-      label: "Currency",
-      maxlength: 3,
-      width: half,
-      value: String(row?.["currency"] ?? ""),
-      hint: "Three letters such as USD."
-    },
-    { name: "name", label: "Name", value: String(row?.["name"] ?? ""), width: half }
-  ],
-  submit: "Set"
-})
+/** The form of a quote's fields: empty, or with the values of a record. */
+export const fieldsForm = (action: string, value?: string): HtmlForm => {
+  const row = value === undefined ? undefined : quotesTable.parse(value)
+  return {
+    id: "put",
+    action,
+    legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
+    controls: [
+      ...action === collectionPath
+        ? [{ name: "symbol", label: "Symbol", required: true, maxlength: 32, width: half }]
+        : [versionControl(value === undefined ? undefined : recordVersion(value))],
+      {
+        name: "price",
+        label: "Price",
+        required: true,
+        width: half,
+        value: String(row?.["price"] ?? ""),
+        hint: "A decimal such as 12.50, stored exactly."
+      },
+      {
+        name: "currency",
+        label: "Currency",
+        maxlength: 3,
+        width: half,
+        value: String(row?.["currency"] ?? ""),
+        hint: "Three letters such as USD."
+      },
+      { name: "name", label: "Name", value: String(row?.["name"] ?? ""), width: half }
+    ],
+    submit: "Set"
+  }
+}
 
 /** C1 as a form. */
 export const findForm = (): HtmlForm => ({
@@ -93,7 +96,9 @@ export const quoteView = (service: Service, symbol: string, value: string): Reso
 <dt>Updated</dt><dd>${time(String(row["updated"]))}</dd></dl>
 `,
     links: [collectionLink],
-    forms: html`${renderForm(fieldsForm(path, row))}${deleteForm(path, "Remove a delisted symbol")}`
+    forms: html`${renderForm(fieldsForm(path, value))}${
+      deleteForm(path, "Remove a delisted symbol")
+    }`
   }
 }
 

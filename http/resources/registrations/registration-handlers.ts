@@ -7,9 +7,10 @@ import { type RegistrationAttempt, type RegistrationMessage, type RegistrationRe
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, askOrRefusal, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
-  type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm, isPageRequest, noStore,
-  readFormMethod, readInput, refusalError, type RequestInput, requireFormat, seeOther,
+import { ask, askOrRefusal, checkShownVersion, emptyAnswer, entityTags, expectedVersion,
+  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, inPlace, isPageForm,
+  isPageRequest, noStore, readFormMethod, readInput, redisplayOutdated, refusalError,
+  type RequestInput, requireFormat, seeOther, shownVersion,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
@@ -21,7 +22,7 @@ import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscri
   isPause, positionIn, readBrowserSubscription, readCallback,
   readHubRequest } from "./registration-input.ts"
 import { countedSite } from "./push-services.ts"
-import { collectionView, registrationView, secretView } from "./registration-views.ts"
+import { collectionView, liftForm, registrationView, secretView } from "./registration-views.ts"
 import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
 import { tooManyInMinute } from "./test-event.ts"
 
@@ -330,15 +331,24 @@ const replayRefusal: Refusal = { _tag: "Refused", reason: "Busy", detail: undefi
 const changeRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
   found: AllowedRegistration,
-  message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Pause" | "Rotate" }>
+  message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Pause" | "Rotate" }>,
+  input?: RequestInput
 ): Effect.fn.Return<AllowedRegistration, HandlerFailure> {
   const { call, service } = mailboxCall
   const { registration } = found
-  const version = checkedVersion(mailboxCall, found)
+  const shown = input === undefined ? {} : shownVersion(input)
+  const version = Effect.tap(
+    checkedVersion(mailboxCall, found),
+    (current) => input === undefined ? Effect.void : checkShownVersion(input, current)
+  )
   const excess: { untilMs?: number } = {}
   const change = (expected: { readonly ifVersion?: number }) =>
     Effect.map(
-      askOrRefusal<RegistrationReply>(service, registration.to, { ...message, ...expected }),
+      askOrRefusal<RegistrationReply>(service, registration.to, {
+        ...message,
+        ...shown,
+        ...expected
+      }),
       (reply): RegistrationReply | Refusal => {
         if (reply._tag !== "TooManyReplays") return reply
         excess.untilMs = reply.untilMs
@@ -367,12 +377,18 @@ const updateRegistration = Effect.fnUntraced(function*(
     ...yield* changedPosition(mailboxCall, input, found)
   }
   if (!isPause(input)) {
-    return yield* changeRegistration(mailboxCall, found, {
+    const update = changeRegistration(mailboxCall, found, {
       _tag: "Update",
       ...found.allowed,
       challenge: mailboxCall.call.ids.id("challenge"),
       ...changed
-    })
+    }, input)
+    const { call, service } = mailboxCall
+    const now = Effect.map(
+      failRefused(describeRegistration(service, found.registration.to)),
+      (view) => liftForm(found.registration.path, view)
+    )
+    return yield* redisplayOutdated(call, input, now, update)
   }
   const [other] = Object.keys(changed)
   return other === undefined

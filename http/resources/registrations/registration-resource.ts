@@ -1,8 +1,8 @@
 /** The operations of push registrations (A12). */
 import { checkedBodyCharsMax, headerBlockBytesMax, subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, ref, rootElement,
-  seeOtherResponse, text, uri, viewResponse, webUri,
+  emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, pageVersion, ref,
+  rootElement, seeOtherResponse, text, uri, viewResponse, webUri,
   withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { attemptSchema, recordedHeaderSchema } from "../attempts/index.ts"
@@ -237,6 +237,7 @@ export const registrationResource: ResourceDefinition = {
       body: formRequestBody(
         formSchema({
           method: oneOf("put", "delete"),
+          version: pageVersion,
           callback: text,
           status: text,
           since: text,

@@ -3,8 +3,8 @@ import type { RegistrationAttempt, RegistrationStatus, RegistrationView,
   TestEventStatus } from "../../../actors/registration/index.ts"
 import { addressLink, type Control, copyField, deleteForm, emptyState, type FormRank, type Html,
   html, type HtmlForm, link, livePart, liveScriptPath, liveState, methodControl, nothing,
-  type PageLink, renderForm, secretsOnce, shortUri, statusBadge, type StatusBadges,
-  timeAt } from "../../formats/html/index.ts"
+  type PageLink, renderForm, secretsOnce, shortUri, statusBadge, type StatusBadges, timeAt,
+  versionControl } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement,
   printable } from "../../formats/xml/index.ts"
@@ -158,19 +158,21 @@ const testForm = (
 const liftRank = ({ status }: RegistrationView): FormRank =>
   status === "unverified" || status === "suspended" ? "primary" : "secondary"
 
+/** The form that begins pushes to a callback, which it may change. */
+export const liftForm = (path: string, view?: RegistrationView): HtmlForm => ({
+  id: "lift",
+  action: path,
+  legend: "Verify it again, lift a suspension, or change the callback",
+  controls: [
+    methodControl("put"),
+    versionControl(view?.version),
+    callbackControl(view?.callback)
+  ],
+  submit: "Verify"
+})
+
 const nativeForms = ({ path }: RegistrationRef, view: RegistrationView): Html =>
-  html`${
-    renderForm({
-      id: "lift",
-      action: path,
-      legend: "Verify it again, lift a suspension, or change the callback",
-      controls: [
-        methodControl("put"),
-        callbackControl(view.callback)
-      ],
-      submit: "Verify"
-    }, liftRank(view))
-  }${
+  html`${renderForm(liftForm(path, view), liftRank(view))}${
     renderForm({
       id: "rotate",
       action: `${path}/secret`,

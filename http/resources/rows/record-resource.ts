@@ -2,6 +2,7 @@
  * Resources that are one record each. They are replaced and removed by compare-and-set, so that a
  * precondition holds for the record that changes, on whichever node.
  */
+import { hash } from "node:crypto"
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
@@ -63,6 +64,10 @@ const checkPreconditions = (
       httpError("precondition-failed", "the representation does not match the condition")
     )
 }
+
+/** The version of a record, for the form of its page. */
+export const recordVersion = (value: string): string =>
+  hash("sha256", value, "base64url").slice(0, 22)
 
 /** A record that was written, and whether it is new. */
 export interface ReplacedRecord {

@@ -4,15 +4,15 @@ import type { Role } from "../../../actors/account/index.ts"
 import { requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { ProblemSlug } from "../../formats/index.ts"
-import { changeByForm, documentRequestBody, formSchema, type Properties, seeOtherResponse, text,
-  viewResponse } from "../../formats/openapi/index.ts"
-import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { changeByForm, documentRequestBody, formSchema, pageVersion, type Properties,
+  seeOtherResponse, text, viewResponse } from "../../formats/openapi/index.ts"
+import { type Call, checkShownVersion, createdAnswer, defineHandler, emptyAnswer,
+  type HandlerAnswer, type HandlerFailure, httpError, readInput, redisplayOutdated,
+  type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { replacingValue, type TableSchema } from "../../query-engine/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
-import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
+import { readRecord, type RecordResource, recordVersion, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
 
 /** One kind of rows. */
@@ -26,8 +26,8 @@ export interface RowResource extends RecordResource {
   readonly isKey: (text: string) => boolean
   readonly collectionPath: `/${string}`
   readonly path: (key: string) => string
-  /** The form that creates a row at the collection, or changes the row at `action`. */
-  readonly fieldsForm: (action: string) => HtmlForm
+  /** The form that creates a row at the collection, or changes the row of this value. */
+  readonly fieldsForm: (action: string, value?: string) => HtmlForm
   /** The record of a document or form at this time; fails with 422 and the broken rule. */
   readonly readInput: (
     key: string,
@@ -78,11 +78,11 @@ const replaceRow = Effect.fnUntraced(function*(
   key: string,
   input: RequestInput
 ): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
-  const make = (before: string | undefined, atMs: number) =>
-    Effect.map(
-      resource.readInput(key, input, atMs),
-      (value) => replacingValue(resource.schema, value, before)
-    )
+  const make = Effect.fnUntraced(function*(before: string | undefined, atMs: number) {
+    const value = yield* resource.readInput(key, input, atMs)
+    if (before !== undefined) yield* checkShownVersion(input, recordVersion(before))
+    return replacingValue(resource.schema, value, before)
+  })
   return yield* replaceRecord(service, call, resource, key, make)
 })
 
@@ -133,8 +133,10 @@ const rowHandlers = (resource: RowResource) => {
     }
     // A repetition changes nothing, also if somebody has removed the row since.
     if (!(yield* isChangeMade(service, call))) {
-      yield* readRecord(service, resource, key)
-      yield* replaceRow(service, call, resource, key, input)
+      const current = readRecord(service, resource, key)
+      yield* current
+      const now = Effect.map(current, (value) => resource.fieldsForm(path(key), value))
+      yield* redisplayOutdated(call, input, now, replaceRow(service, call, resource, key, input))
     }
     return seeOther(service, path(key))
   })
@@ -175,7 +177,11 @@ export const rowOperations = (
   const rowPath = `${collectionPath}/{${parameter}}` as const
   const created = formFields(fieldsForm(collectionPath), texts)
   const changed = formFields(fieldsForm(rowPath), texts)
-  const changeSchema = formSchema({ method: text, ...changed.properties })
+  const changeSchema = formSchema({
+    method: text,
+    ...changed.properties,
+    version: pageVersion
+  })
   return {
     [`POST ${collectionPath}`]: {
       handle: create,
