@@ -6,9 +6,10 @@ import { execFile } from "node:child_process"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cleanUp, type Service, start } from "../e2e/process.ts"
-import { blocksOf, pages, root, shells } from "./pages.ts"
+import { blocksOf, pages, proseOf, root, shells } from "./pages.ts"
+import { curlsOf, newerThanOldCurl } from "./curl.ts"
 import { environmentOf, type Site, siteOf } from "./reader.ts"
 import { firstStartIn, patternOf, type Step, stepsOf } from "./transcript.ts"
 
@@ -49,10 +50,64 @@ const outputs = async (steps: ReadonlyArray<Step>, site: Site) => {
   return (await ran).stdout.split(mark)
 }
 
-it("types nothing that curl of Debian 11 and macOS 12 does not have", () => {
-  // `%header{}` is of curl 7.84 and `--json` of 7.82: those have 7.74 and 7.79.
-  const commands = typed.flatMap(stepsOf).map(({ command }) => command)
-  expect(commands.filter((command) => /%header|curl .*--json/.test(command))).toEqual([])
+/** The home page has commands too, which somebody types with a mailbox of theirs. */
+describe("the home page", () => {
+  let service: Service
+  let commands: ReadonlyArray<string> = []
+
+  beforeAll(async () => {
+    service = await start({ env: { BASE_URL: "", ADMIN_TOKEN: "" } })
+    const accept = "text/html"
+    const page = await fetch(`${service.url}/?mailbox=inbox`, { headers: { accept } })
+    commands = [...(await page.text()).matchAll(/<pre>([^<]*)<\/pre>/g)].map(([, text = ""]) =>
+      text
+    )
+  })
+
+  afterAll(() => service.kill())
+
+  it("has commands of an old curl, with JSON", () => {
+    expect(commands).toHaveLength(2)
+    expect(commands.flatMap(newerThanOldCurl)).toEqual([])
+    expect(commands.filter((command) => /&lt;|[/+]xml/.test(command))).toEqual([])
+  })
+
+  it("publishes a message by them, and deposits its notification", async () => {
+    const typedOnPage = async (command: string): Promise<string> => {
+      const env = { PATH: process.env["PATH"] ?? "", NO_PROXY: "*" }
+      return (await promisify(execFile)("bash", ["-c", command], { env })).stdout
+    }
+    const [publish = "", deposit = ""] = commands
+    const published = await typedOnPage(publish)
+    expect(published).toMatch(/^HTTP\/1.1 202 /)
+    expect(published).toContain("\r\n\r\n{\"href\":")
+    const [, content = ""] = /^Location: (\S+)/mi.exec(published) ?? []
+    expect(await (await fetch(content)).text()).toBe("Hello!")
+    expect(await typedOnPage(deposit.replace("URI of the content", content)))
+      .toMatch(/^HTTP\/1.1 202 /)
+  })
+})
+
+it("types nothing that the curl of Debian 11 does not have", () => {
+  const others = ofShells.filter(({ mark: said }) => said !== undefined)
+  const commands = [
+    ...typed.flatMap(stepsOf).map(({ command }) => command),
+    ...others.flatMap(({ text }) => text.replace(/\\\n/g, " ").split("\n"))
+  ]
+  expect(commands.flatMap(curlsOf).length).toBeGreaterThan(40)
+  expect(commands.flatMap(newerThanOldCurl)).toEqual([])
+})
+
+it("finds what an old curl does not have", () => {
+  const newer = [
+    "curl --json '{}' http://a.test",
+    "A=$(curl -sS --rate 1/s x) # and more",
+    "curl -w '%header{location}' x",
+    "printf x | curl -sZ x; true"
+  ]
+  expect(newer.map(newerThanOldCurl)).toEqual([["--json"], ["--rate"], ["%header{location}"], [
+    "-Z"
+  ]])
 })
 
 it("shows documents as JSON, but for the push that has no other form", () => {
@@ -60,6 +115,10 @@ it("shows documents as JSON, but for the push that has no other form", () => {
     expected.includes("<?xml") || /[/+]xml|-d ['"]</.test(command)
   expect(typed.flatMap(stepsOf).filter(isXml).map(({ command }) => command))
     .toEqual(["sleep 1; cat pushed.xml; kill %1"])
+  // The reference of the protocol has both; a guide names elements as its commands write them.
+  const guides = pages.filter((page) => /^docs\/how-to\/|^README|quick-start/.test(page))
+  const elements = guides.filter((page) => /`<[a-z-]+>[^`]*<\/[a-z-]+>`/.test(proseOf(page)))
+  expect(elements).toEqual([])
 })
 
 it("finds the pages with transcripts", () => {

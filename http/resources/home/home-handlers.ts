@@ -50,16 +50,15 @@ ${tour(service, mailbox, visitor)}
 <h2>The same by program</h2>
 <p>A message has two parts. Its content is any resource; POST the bytes to
 <code>/content</code> and you get a URI that nobody can guess:</p>
-<pre>curl -i ${
-    absoluteUri(service, "/content")
-  } -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
+<pre>curl -i ${absoluteUri(service, "/content")} \\
+  -H 'Accept: application/json' \\
+  -H 'Content-Type: text/plain' \\
+  --data-binary 'Hello!'</pre>
 <p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
-<pre>curl -i ${
-    absoluteUri(service, `/mailboxes/${mailbox ?? "NAME"}`)
-  } -H 'Content-Type: application/xml' \\
-  --data '&lt;notification&gt;&lt;item&gt;
-    &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
-  &lt;/item&gt;&lt;/notification&gt;'</pre>
+<pre>curl -i ${absoluteUri(service, `/mailboxes/${mailbox ?? "NAME"}`)} \\
+  -H 'Accept: application/json' \\
+  -H 'Content-Type: application/json' \\
+  --data '{"item":{"description":"Greetings","url":"URI of the content"}}'</pre>
 <ul>
 <li>${link("/docs/how-to/recipes", "Recipes")}: cron and shell, GitHub Actions, Home Assistant,
 webhooks of Grafana and others, Slack and e-mail</li>
