@@ -19,7 +19,7 @@ export type { NotificationProgress, Outgoing, OutgoingPauses, ProgressSummary, R
   Sent, SentNotification, SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
   QueryCondition, Quote, TableQuery } from "./queries.ts"
-export type { CallbackAttempt, NewRegistration, Registration, RegistrationInfo,
+export type { CallbackAttempt, NewRegistration, Registration, RegistrationEntry, RegistrationInfo,
   RegistrationTest } from "./registration.ts"
 export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
 export { Conflict, ConnectionError, type CursorListingOptions, type Fetch, Forbidden, Gone,

@@ -2,7 +2,7 @@
 import { longPollSeconds, pageEntries, responseMs } from "./limits.ts"
 import { itemOf, type Notification, notificationFrom, type NotificationInput, Watch,
   type Watching } from "./notifications.ts"
-import { type NewRegistration, Registration, type RegistrationInfo,
+import { type NewRegistration, Registration, type RegistrationEntry, registrationEntryOf,
   registrationInfoOf } from "./registration.ts"
 import { basicAuthorization, type CursorListingOptions, defined, HttpTransport, type JsonObject,
   linkOf, listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions,
@@ -206,13 +206,13 @@ export class Mailbox extends RemoteResource {
   }
 
   /** The states of the registrations of all readers. */
-  async registrations(): Promise<ReadonlyArray<RegistrationInfo>> {
-    const infos: Array<RegistrationInfo> = []
+  async registrations(): Promise<ReadonlyArray<RegistrationEntry>> {
+    const entries: Array<RegistrationEntry> = []
     const uri = `${this.href}/registrations`
-    for await (const info of this.reader.list(uri, "registration", registrationInfoOf)) {
-      infos.push(info)
+    for await (const entry of this.reader.list(uri, "registration", registrationEntryOf)) {
+      entries.push(entry)
     }
-    return infos
+    return entries
   }
 
   /** A registration by its URI. Throws UnexpectedAnswer for a URI that is not of this mailbox. */

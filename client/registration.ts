@@ -4,8 +4,8 @@ import { pollIntervalMs } from "./limits.ts"
 import { defined, type JsonObject, listOf, numberOf, optionalNumber, optionalText, RemoteResource,
   textOf, unexpected } from "./transport/index.ts"
 
-/** The state of a registration. */
-export interface RegistrationInfo {
+/** A registration in the list of a mailbox. */
+export interface RegistrationEntry {
   readonly href: string
   /**
    * `unverified` until the callback has echoed the challenge, then `active`; `suspended` after a
@@ -18,14 +18,22 @@ export interface RegistrationInfo {
   readonly callback: string
   /** The topic of a WebSub subscription. */
   readonly topic: string | undefined
-  /** The number of the last change that the callback has acknowledged. */
-  readonly cursor: number
+  /**
+   * The number of the last change that the callback has acknowledged; the list of an older service
+   * does not have it.
+   */
+  readonly cursor: number | undefined
   readonly attempts: number
   readonly last: string | undefined
   readonly next: string | undefined
   /** Status code and problem of the last attempt. */
   readonly code: number | undefined
   readonly problem: string | undefined
+}
+
+/** The state of a registration. */
+export interface RegistrationInfo extends RegistrationEntry {
+  readonly cursor: number
   readonly leaseUntil: string | undefined
   /** The last test event. */
   readonly test: RegistrationTest | undefined
@@ -49,18 +57,23 @@ const testOf = (document: JsonObject): RegistrationTest => ({
   milliseconds: optionalNumber(document, "milliseconds")
 })
 
-export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
+export const registrationEntryOf = (document: JsonObject): RegistrationEntry => ({
   href: textOf(document, "href"),
   status: textOf(document, "status"),
   form: textOf(document, "form"),
   callback: textOf(document, "callback"),
   topic: optionalText(document, "topic"),
-  cursor: numberOf(document, "cursor"),
+  cursor: optionalNumber(document, "cursor"),
   attempts: numberOf(document, "attempts"),
   last: optionalText(document, "last"),
   next: optionalText(document, "next"),
   code: optionalNumber(document, "code"),
-  problem: optionalText(document, "problem"),
+  problem: optionalText(document, "problem")
+})
+
+export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
+  ...registrationEntryOf(document),
+  cursor: numberOf(document, "cursor"),
   leaseUntil: optionalText(document, "lease-until"),
   test: listOf(document, "test").map(testOf)[0]
 })

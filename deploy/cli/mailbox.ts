@@ -8,7 +8,8 @@ import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { parseUrl } from "../../actors/index.ts"
 import { type CallbackAttempt, type Client, type Mailbox, type Notification, pathOf,
-  type Registration, type RegistrationInfo, type RegistrationTest } from "../../client/index.ts"
+  type Registration, type RegistrationEntry, type RegistrationInfo,
+  type RegistrationTest } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { printAttempts, problemBeside } from "./attempts/index.ts"
@@ -342,7 +343,7 @@ export const watchCommand = Command.make(
 
 const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
 
-const registrationCells = (info: RegistrationInfo): ReadonlyArray<string> => {
+const registrationCells = (info: RegistrationEntry): ReadonlyArray<string> => {
   const { attempts, callback, form, href, next = "-", problem = "", status } = info
   return [status, form, String(attempts), next, callback, href, problem].map(plain)
 }
@@ -354,14 +355,17 @@ const testDocument = ({ code, milliseconds, ...test }: RegistrationTest) => ({
   milliseconds: milliseconds?.toString()
 })
 
-/** The state as JSON. */
-const registrationDocument = (
-  { attempts, code, cursor, test, ...info }: RegistrationInfo
-) => ({
-  ...info,
-  cursor: String(cursor),
+/** An entry of the list as JSON. */
+const entryDocument = ({ attempts, code, cursor, ...entry }: RegistrationEntry) => ({
+  ...entry,
+  cursor: cursor?.toString(),
   attempts: String(attempts),
-  code: code?.toString(),
+  code: code?.toString()
+})
+
+/** The state as JSON. */
+const registrationDocument = ({ test, ...info }: RegistrationInfo) => ({
+  ...entryDocument(info),
   ...test === undefined ? {} : { test: testDocument(test) }
 })
 
@@ -538,7 +542,7 @@ const listRegistrations = Command.make(
     const location = yield* locateMailbox(mailbox, flags, registrars)
     const infos = yield* callMailbox(location, (mailbox) => mailbox.registrations())
     if (json) {
-      for (const info of infos) yield* Console.log(jsonText(registrationDocument(info)))
+      for (const info of infos) yield* Console.log(jsonText(entryDocument(info)))
     } else if (infos.length === 0) yield* Console.error("The mailbox has no registrations.")
     else yield* Console.log(table([heading, ...infos.map(registrationCells)]))
   })

@@ -128,12 +128,13 @@ export const registrationResource: ResourceDefinition = {
       "attempts"
     ]),
     RegistrationEntry: object({
-      ...attributes({ href: uri, callback: uri, topic: uri, cursor: digits, attempts: digits }),
+      ...attributes({ href: uri, callback: uri, topic: uri, attempts: digits }),
+      cursor: attribute({ ...digits, description: "Missing in the list of an older service." }),
       ...attributes({ last: dateTime, next: dateTime, code: digits }),
       status,
       form,
       problem: text
-    }, ["href", "status", "form", "callback", "cursor", "attempts"]),
+    }, ["href", "status", "form", "callback", "attempts"]),
     RecordedHeader: recordedHeaderSchema,
     RegistrationAttempt: attemptSchema(
       { kind: attribute(oneOf("push", "verification", "test")) },
