@@ -77,8 +77,9 @@ export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailChar
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
   cabinetMailboxesMax, contentOverheadBytes, followUpsMax, idempotencyRetentionMs, mailboxBlocksMax,
   mailboxTestsPerMinuteMax, passwordCheckMs, passwordTurnMs, passwordWaitMs, pausedOriginsMax,
-  pushItemsMax, receiptDescriptionCharsMax, receiptsMax, replaysPerHourMax, reservationMs,
-  retrievedPerDecisionMax, testsPerMinuteMax, wrongAttemptsWindowMs } from "./limits.ts"
+  pushItemsMax, receiptDescriptionCharsMax, receiptsMax, replayedRecipientsMax, replaysPerHourMax,
+  reservationMs, retrievedPerDecisionMax, testsPerMinuteMax,
+  wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,

@@ -481,6 +481,9 @@ export const replaysPerHourMax = 12
 
 export const replaysWindowMs = hourMs
 
+/** Recipients that a replay of a span names: each of its notifications is asked for them. */
+export const replayedRecipientsMax = 16
+
 /** How often a sender replaces one notification; it can withdraw it even then. */
 export const followUpsMax = 16
 

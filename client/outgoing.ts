@@ -321,6 +321,14 @@ const pausesOf = ({ document, headers }: DocumentResponse): ReadPauses => ({
   etag: headers.get("etag") ?? undefined
 })
 
+/** What came of a retry or a replay of a span. */
+interface RetriedSpan {
+  readonly notifications: number
+  readonly recipients: number
+  /** Notifications that are not sent again to a recipient that was named. */
+  readonly refused: number
+}
+
 /** The account's own outgoing mailbox. */
 export class Outgoing {
   private readonly transport: HttpTransport
@@ -369,21 +377,28 @@ export class Outgoing {
     yield* this.transport.list(await this.href(), "notification", sentOf, options, { status })
   }
 
-  /** Retries all failed recipients of notifications since a time, and until another, RFC 3339. */
+  /**
+   * Retries all failed recipients of notifications since a time, and until another, RFC 3339. With
+   * `to` these recipients get all that was sent to them again, also what they have; `refused` are
+   * notifications that were sent again too often, or replaced since.
+   */
   async retrySince(
     since: string,
-    until?: string
-  ): Promise<{ readonly notifications: number; readonly recipients: number }> {
-    let [notifications, recipients] = [0, 0]
+    until?: string,
+    { to }: { readonly to?: string | ReadonlyArray<string> } = {}
+  ): Promise<RetriedSpan> {
+    const document = to === undefined ? undefined : { to: typeof to === "string" ? [to] : to }
+    let [notifications, recipients, refused] = [0, 0, 0]
     const first = withQuery(`${await this.href()}/retry`, { since, until })
     for (let uri: string | undefined = first; uri !== undefined;) {
-      const { document }: DocumentResponse = await this.transport.post(uri)
-      notifications += numberOf(document, "notifications")
-      recipients += numberOf(document, "recipients")
-      const next = optionalText(document, "next")
+      const answer: DocumentResponse = await this.transport.post(uri, document)
+      notifications += numberOf(answer.document, "notifications")
+      recipients += numberOf(answer.document, "recipients")
+      refused += Number(optionalText(answer.document, "refused") ?? 0)
+      const next = optionalText(answer.document, "next")
       uri = next === undefined ? undefined : pathOf(next)
     }
-    return { notifications, recipients }
+    return { notifications, recipients, refused }
   }
 
   /** Which of its relays are paused. */

@@ -4,6 +4,7 @@ import type { LogItem, Variant } from "../../runtime/index.ts"
 import { bytesPerKeptAttempt, bytesPerRecipient, deferredMinMs, locationCharsMax, problemCharsMax,
   replaysPerHourMax, replaysWindowMs } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
+import { parseUrl } from "../parse-url.ts"
 import { type AttemptLog, type NotificationMessage, type NotificationState, type NotificationStatus,
   RecipientState } from "./protocol.ts"
 
@@ -99,6 +100,23 @@ export const restarted = (recipient: RecipientState, nowMs: number): RecipientSt
 
 /** The format of the cluster with which recipients are named: older nodes retry the failed ones. */
 export const replaysFormat = 3
+
+/** A URI as recipients are compared: two spellings of one are one recipient. */
+export const normalRecipient = (text: string): string => {
+  const url = parseUrl(text)
+  if (url === undefined) return text
+  url.hash = ""
+  return url.href
+}
+
+/** The indices of the recipients with one of these URIs. */
+export const recipientsAt = (
+  { recipients }: Pick<Queued, "recipients">,
+  uris: ReadonlyArray<string>
+): ReadonlyArray<number> => {
+  const named = new Set(uris.map(normalRecipient))
+  return recipients.flatMap(({ to }, at) => named.has(normalRecipient(to)) ? [at] : [])
+}
 
 /** Why a replay is not allowed; else when the last replays were, with this one. */
 export type ReplayStart =

@@ -18,8 +18,8 @@ import { afterReportStep, beginReportStep, type FailureReport, failureReportsFor
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { attemptItems, keptAttempt } from "./attempt-log.ts"
-import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queued, type ReplayStart,
-  startReplay, statusOf } from "./attempts.ts"
+import { afterAttempt, afterRetry, encodeRecipient, hasEnded, isNext, type Queued, recipientsAt,
+  type ReplayStart, startReplay, statusOf } from "./attempts.ts"
 import { aboutAt, aboutIn, afterEarlier, afterFollowUp, editionOf, isWithdrawn, relayFollowUpOf,
   withdrawalFragment } from "./follow-ups.ts"
 import { activeHolds, afterHeld, heldOf, holdsEndMs, mayRelease, pausesFormat, quietHolds,
@@ -206,11 +206,14 @@ const isKnownRetry = ({ retries = [] }: Queued, id: string | undefined, nowMs: n
   retries.some(({ atMs, requestId }) => requestId === id && nowMs < atMs + idempotencyRetentionMs)
 
 const retry: Notifications["Queued"]["Retry"] = (state, message, context) => {
-  const { caller, recipients: named, requestId } = message
+  const { caller, requestId, to } = message
   const reason = notOwner(state.account, caller, true)
   if (reason !== undefined) return deny(reason)
   const { nowMs } = context
   if (isKnownRetry(state, requestId, nowMs)) return stay().reply(retried(0, true))
+  const named = to === undefined ? message.recipients : recipientsAt(state, to)
+  // Not each notification of a span went there.
+  if (to !== undefined && named?.length === 0) return stay().reply(retried(0, false))
   const start = named === undefined ? undefined : startReplay(state, named, nowMs)
   if (start !== undefined && start._tag !== "Begins") return replayRefused(start)
   const recipients = afterRetry(state, named, nowMs)

@@ -2,7 +2,7 @@
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
 export { decodeRelayAttempt, type RelayAttempt, type RelayAttemptFollowUp,
   relayAttemptsFormat } from "./attempt-log.ts"
-export { replaysFormat, statusOf } from "./attempts.ts"
+export { normalRecipient, replaysFormat, statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
 export { aboutOf, describedItem, followUpsFormat } from "./follow-ups.ts"
 export { pausesFormat } from "./holds.ts"

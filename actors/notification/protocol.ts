@@ -227,13 +227,14 @@ export const NotificationMessage = Schema.Union([
   FailureReportSettled,
   /**
    * Retries the failed recipients, from the start of the schedule; or those with these indices,
-   * whatever they have got. A repetition with the same request id changes nothing: for 24 hours,
-   * among the last `keyedRetriesMax`.
+   * or those of these URIs that it has, whatever they have got. A repetition with the same request
+   * id changes nothing: for 24 hours, among the last `keyedRetriesMax`.
    */
   Schema.TaggedStruct("Retry", {
     caller: Caller,
     requestId: Schema.optionalKey(Schema.String),
-    recipients: Schema.optionalKey(Schema.Array(Count))
+    recipients: Schema.optionalKey(Schema.Array(Count)),
+    to: Schema.optionalKey(Schema.Array(Schema.String))
   }),
   /**
    * Replaces what the recipients get or have got by this document. Without one the notification is

@@ -164,14 +164,27 @@ const attempts = Command.make(
   })
 ).pipe(Command.withDescription("Show what was sent last to its recipients, and what they answered"))
 
-/** Retries what has failed in a span of time. */
-const retrySpan = Effect.fnUntraced(function*(since: string, until: string | undefined) {
+/** Retries what has failed in a span of time, or sends it again to some recipients. */
+const retrySpan = Effect.fnUntraced(function*(
+  since: string,
+  until: string | undefined,
+  to: ReadonlyArray<string>
+) {
   const { json, ...flags } = yield* outbox
   const service = yield* asAccount(flags)
-  const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since, until))
+  const named = to.length === 0 ? {} : { to: to.map((one) => mailboxUri(one, service)) }
+  const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since, until, named))
   const notifications = plural(retried.notifications, "notification")
   const recipients = plural(retried.recipients, "recipient")
-  yield* printOutcome(json, retried, `Retrying ${recipients} of ${notifications}.`)
+  const outcome = to.length === 0
+    ? `Retrying ${recipients} of ${notifications}.`
+    : `Sending ${notifications} again, to ${recipients} in all.`
+  yield* printOutcome(json, retried, outcome)
+  if (retried.refused > 0) {
+    yield* Console.error(
+      `${plural(retried.refused, "notification")} not sent again: too often, or replaced since.`
+    )
+  }
 })
 
 const retry = Command.make(
@@ -196,13 +209,7 @@ const retry = Command.make(
       )
     }
     if (Option.isSome(since)) {
-      if (to.length > 0) {
-        return yield* wrongUsage(
-          "--to is of one notification",
-          "give the notification, or leave out --to"
-        )
-      }
-      return yield* retrySpan(since.value, Option.getOrUndefined(until))
+      return yield* retrySpan(since.value, Option.getOrUndefined(until), to)
     }
     if (Option.isSome(until)) {
       return yield* wrongUsage("--until is without --since", "give --since, too")

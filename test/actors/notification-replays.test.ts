@@ -65,6 +65,20 @@ describe("a replay", () => {
     expectOnlyReply(decide(stateOf(decision), replaying([0])), now)
   })
 
+  it("of a span names recipients by their URIs, also those that it does not have", () => {
+    const naming = (...to: ReadonlyArray<string>): NotificationMessage => ({
+      _tag: "Retry",
+      caller: owner,
+      to
+    })
+    const [first] = ended.recipients
+    const decision = decide(ended, naming(`${first?.to}#fragment`, "https://elsewhere.test/"))
+    expect([decision.answer, begun(decision)]).toEqual([retried(1), [0]])
+    expect(stateOf(decision).replaysMs).toEqual([nowMs])
+    // It is no replay of this notification, and does not count.
+    expectOnlyReply(decide(ended, naming("https://elsewhere.test/")), retried(0))
+  })
+
   it("is made once for a request with a key", () => {
     const request = replaying([0, 1], "key")
     const next = stateOf(decide(ended, request))

@@ -100,7 +100,6 @@ const usage: ReadonlyArray<Row> = [
   ["outbox retry", 2, "nothing is named", "retry", "give either"],
   ["outbox retry x --since 2026-01-01T00:00:00Z", 2, "both", "notification", "give either"],
   ["outbox retry x --until 2026-01-01T00:00:00Z", 2, "without --since", "--until", "give --since"],
-  ["outbox retry --since now --to x", 2, "one notification", "--to", "give the notification"],
   ["outbox show /mailboxes/x", 2, "names nothing", "/mailboxes/x", "give ID"],
   ["outbox pause --origin here", 2, "no http or https URI", "--origin is here", "give one such"],
   ["outbox show -hello", 2, "no flag", "-hello", "write an id"],

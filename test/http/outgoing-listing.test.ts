@@ -198,12 +198,12 @@ describe("A7 GET /outgoing/{account}", () => {
         `href="${path}?status=failed"`,
         `action="${path}/retry"`,
         `action="${path}"`,
-        "name=\"to\"",
+        "id=\"send-to\"",
         `${receiver.base}/410/inbox`
       ]
     ) expect(text).toContain(part)
     const asAdmin = await service.send("GET", path, { basic: admin, accept: "text/html" })
-    expect(asAdmin.text).not.toContain("name=\"to\"")
+    expect(asAdmin.text).not.toContain("id=\"send-to\"")
   })
 
   it("is readable by the account and admins: 401, 403; only admins learn what exists", async () => {
@@ -254,6 +254,12 @@ describe("a mailbox with very many", () => {
       { basic }
     )
     expect(retried.xml.attributes["notifications"]).toBe("1")
+    const replayed = await service.send(
+      "POST",
+      `${pathOf(basic)}/retry?since=1970-01-01T00:00:00Z`,
+      { basic, accept: "text/html", body: "<retry><to>http://a.test/x</to></retry>" }
+    )
+    expect(replayed.text).toContain("<input type=\"hidden\" name=\"to\" value=\"http://a.test/x\">")
     const next = retried.xml.attributes["next"] ?? ""
     expect(nextOf(retried)).toBe(next)
     const rest = await service.send("POST", next, { basic, accept: "text/html" })
@@ -325,7 +331,7 @@ describe("POST /outgoing/{account}/retry", () => {
       type: "application/json",
       body: "{\"until\":\"1970-01-02T00:00:00Z\"}"
     })
-    expect(json.status).toBe(415)
+    expect(json.status).toBe(422)
   })
 
   it("retries nothing again when it is repeated after a lost answer", async () => {

@@ -1,10 +1,10 @@
 /** Sending a notification again to some of its recipients (protocol §1.3). */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { replaysFormat, replaysPerHourMax } from "../../actors/index.ts"
+import { replayedRecipientsMax, replaysFormat, replaysPerHourMax } from "../../actors/index.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { upgradeRetrySeconds } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { type Answered, startService } from "./harness.ts"
+import { type Answered, type Sending, startService } from "./harness.ts"
 import { repeatLost } from "./lost-replies.ts"
 import { admin, each, outgoing, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
@@ -182,5 +182,131 @@ describe("POST …/{notification}/retry with recipients", () => {
     } finally {
       await older.close()
     }
+  })
+})
+
+describe("POST /outgoing/{account}/retry with recipients", () => {
+  let account = ""
+  let accounts = 0
+
+  beforeEach(async () => {
+    account = await service.account(`span-${++accounts}`)
+  })
+
+  const send = async (status: string, ...to: ReadonlyArray<string>): Promise<string> => {
+    const href = (await service.post(account, to)).header("location")
+    await service.until(href, account, status)
+    return href
+  }
+
+  const replaySpan = (to: ReadonlyArray<string>, options: Partial<Sending> = {}) =>
+    service.send("POST", `${pathOf(account)}/retry?since=1970-01-01T00:00:00Z`, {
+      basic: account,
+      body: body(...to),
+      ...options
+    })
+
+  const received = (path: string) => receiver.received.filter((one) => one.path === path)
+
+  it("sends all of the span again to these, with the same keys, and to no others", async () => {
+    const [first, second, third] = ["/1", "/2", "/3"].map((path) => receiver.base + path)
+    if (first === undefined || second === undefined || third === undefined) throw new Error("three")
+    const hrefs = [await send("sent", first, second), await send("sent", first, third)]
+    await send("sent", third)
+    const failed = await send("failed", `${receiver.base}/410`)
+    const answer = await replaySpan([`${first}#x`, second])
+    expect([answer.status, answer.xml.attributes])
+      .toEqual([202, { notifications: "2", recipients: "3" }])
+    for (const href of hrefs) await service.until(href, account, "sent")
+    expect(["/1", "/2", "/3", "/410"].map((path) => received(path).length)).toEqual([4, 2, 2, 1])
+    const keys = received("/1").map(({ headers }) => headers["idempotency-key"])
+    expect(new Set(keys).size).toBe(2)
+    expect((await service.send("GET", failed, { basic: account })).xml.attributes["status"])
+      .toBe("failed")
+    const { xml } = await service.send("GET", pathOf(account), { basic: account })
+    expect(childrenOf(xml, "notification").map(({ attributes }) => attributes["status"]))
+      .toEqual(["failed", "sent", "sent", "sent"])
+  })
+
+  it("has an end, and is made once with its key when its answer is lost", async () => {
+    const to = `${receiver.base}/1`
+    const href = await send("sent", to)
+    const until = await service.send("GET", href, { basic: account })
+    const span = `since=1970-01-01T00:00:00Z&until=${until.xml.attributes["time"]}`
+    await expect.poll(() => Date.now()).toBeGreaterThan(
+      Date.parse(until.xml.attributes["time"] ?? "")
+    )
+    await send("sent", to)
+    const path = `${pathOf(account)}/retry?${span}`
+    const repeated = await repeatLost(
+      service,
+      { key: "span replay", path, sending: { basic: account, body: body(to) } },
+      { message: "Retry", isKept: true },
+      () => service.until(href, account, "sent")
+    )
+    expect([repeated.status, received("/1").length]).toEqual([202, 3])
+  })
+
+  it("is recognized by a mailbox of the service, which stores nothing twice", async () => {
+    await service.send("POST", "/mailboxes", { basic: account, headers: { Slug: "span-box" } })
+    const box = `${service.base}/mailboxes/span-box`
+    const href = await send("sent", box)
+    expect((await replaySpan([box])).xml.attributes["recipients"]).toBe("1")
+    expect(each(await service.until(href, account, "sent"), "attempts")).toEqual(["2"])
+    const { xml } = await service.send("GET", box, { basic: account })
+    expect(childrenOf(xml, "notification")).toHaveLength(1)
+  })
+
+  it("takes the form of the page, where an empty field names those that have failed", async () => {
+    const to = `${receiver.base}/1`
+    await send("sent", to)
+    const form = {
+      type: "application/x-www-form-urlencoded",
+      headers: { Accept: "text/html", Origin: service.base }
+    }
+    const page = await service.send("GET", pathOf(account), { basic: account, ...form })
+    expect(page.text).toMatch(/action="[^"]*\/retry".*<textarea[^>]*name="to"/s)
+    const none = await replaySpan([], { ...form, body: "to=" })
+    expect([none.status, received("/1").length]).toEqual([202, 1])
+    const posted = await replaySpan([], { ...form, body: `to=${encodeURIComponent(`${to}\r\n`)}` })
+    expect(posted.status).toBe(202)
+    await expect.poll(() => received("/1").length).toBe(2)
+  })
+
+  it("counts what was followed up or replayed too often, and is 429 if that is all", async () => {
+    const to = `${receiver.base}/1`
+    const replaced = await send("sent", to)
+    await service.send("POST", `${replaced}/withdrawal`, { basic: account })
+    await service.until(replaced, account, "sent")
+    expect((await replaySpan([to])).xml.attributes)
+      .toEqual({ notifications: "0", recipients: "0", refused: "1" })
+    const href = await send("sent", to)
+    for (let n = 0; n < replaysPerHourMax; n++) {
+      expect((await replaySpan([to])).xml.attributes["recipients"]).toBe("1")
+      await service.until(href, account, "sent")
+    }
+    const answer = await replaySpan([to])
+    expect(answer.status).toBe(429)
+    expect(answer.text).toContain("outgoing-replays")
+    expect(Number(answer.header("retry-after"))).toBeGreaterThan(0)
+    await send("sent", to)
+    expect((await replaySpan([to])).xml.attributes)
+      .toEqual({ notifications: "1", recipients: "1", refused: "2" })
+  })
+
+  it("is refused with no recipient in a document, with too many, and to others", async () => {
+    const many = Array.from({ length: replayedRecipientsMax + 1 }, (_, n) => `http://a.test/${n}`)
+    for (const [to, detail] of [[[" "], "names no recipient"], [many, "at most"]] as const) {
+      const answer = await replaySpan(to)
+      expect([answer.status, answer.child("detail")])
+        .toEqual([422, expect.stringContaining(detail)])
+    }
+    const json = { type: "application/json" }
+    for (const text of ["{\"to\":[]}", "{}", "{\"until\":\"1970-01-02T00:00:00Z\"}"]) {
+      expect((await replaySpan([], { ...json, body: text })).status, text).toBe(422)
+    }
+    expect((await replaySpan(["http://a.test/"], { basic: alice })).status).toBe(403)
+    expect((await replaySpan(["http://a.test/"])).xml.attributes)
+      .toEqual({ notifications: "0", recipients: "0" })
   })
 })

@@ -1,15 +1,16 @@
 /** Which outgoing mailbox or notification a path names, and who may use it (protocol §1.3). */
-import { Effect } from "effect"
-import { linksUnder, notificationKind } from "../../../actors/index.ts"
+import { Clock, Effect } from "effect"
+import { linksUnder, notificationKind, replaysPerHourMax } from "../../../actors/index.ts"
 import { aboutOf, describedItem, type NotificationMessage, type NotificationView,
   statusOf } from "../../../actors/notification/index.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { isSlug } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { shortUri } from "../../formats/html/index.ts"
-import { childOf, childText, parseFragment } from "../../formats/xml/index.ts"
+import { childOf, childrenOf, childText, parseFragment, textOf } from "../../formats/xml/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
-  isPageRequest, refusalError, type Service } from "../../pipeline/index.ts"
+  isPageRequest, overLimit, refusalError, type RequestInput,
+  type Service } from "../../pipeline/index.ts"
 import { type AccountRef, accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
@@ -221,17 +222,40 @@ export const outgoingNotificationOf = Effect.fnUntraced(function*(
   return { outgoing, view }
 })
 
-/**
- * The message that retries a notification: the failed recipients, or those with these indices. Only
- * a keyed request is remembered there.
- */
+/** The recipients that a document or form names; a form may have names of mailboxes. */
+export const namedIn = (service: Service, input: RequestInput): ReadonlyArray<string> =>
+  (input._tag === "Form"
+    ? input.fields.all("to").flatMap((field) => field.split(/[\r\n]+/))
+      .map((line) => typedRecipient(service, line.trim()))
+    : childrenOf(input.root, "to").map((one) => textOf(one).trim()))
+    .filter((text) => text !== "")
+
+/** 429: a replay asks little of the sender, and much of the recipients. */
+export const tooManyReplays = Effect.fnUntraced(function*(
+  untilMs: number
+): Effect.fn.Return<never, HandlerFailure> {
+  return yield* overLimit({
+    detail: `a notification is sent again ${replaysPerHourMax} times in an hour to recipients ` +
+      "that are named: send it again later",
+    policy: "outgoing-replays",
+    waitMs: untilMs - (yield* Clock.currentTimeMillis)
+  })
+})
+
+/** Which recipients of a notification are retried, whatever they have got; else the failed ones. */
+type RetriedRecipients = Pick<
+  Extract<NotificationMessage, { readonly _tag: "Retry" }>,
+  "recipients" | "to"
+>
+
+/** The message that retries a notification. Only a keyed request is remembered there. */
 export const retryMessage = (
   { ids, key }: Call,
   { caller }: Pick<OutgoingRef, "caller">,
-  recipients?: ReadonlyArray<number>
+  retried: RetriedRecipients
 ): NotificationMessage => ({
   _tag: "Retry",
   caller: callerOf(caller),
-  ...recipients === undefined ? {} : { recipients },
+  ...retried,
   ...key === undefined ? {} : { requestId: ids.id("request") }
 })

@@ -1,20 +1,21 @@
 /** The entries of an outgoing mailbox: their listing (A7), and the retry of a span of them. */
 import { Effect } from "effect"
-import { cursorOf, cursorTimeMaxMs } from "../../../actors/index.ts"
+import { cursorOf, cursorTimeMaxMs, replayedRecipientsMax,
+  replaysFormat } from "../../../actors/index.ts"
 import type { NotificationReply, NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, requireAccount } from "../../auth/index.ts"
-import { bodyKind, type FormFields, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
 import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
 import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerFailure,
-  httpError, inPlace, noStore, type PageRequest, readBody, readerHeaders, readPageRequest,
-  readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
+  httpError, inPlace, noStore, type PageRequest, readerHeaders, readInput, readPageRequest,
+  readQuery, type RequestInput, requireFormat, type Service, unprocessable,
+  viewAnswer } from "../../pipeline/index.ts"
 import { parseListingSince } from "../mailboxes/index.ts"
-import { existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef, retryMessage,
-  summarizeAs } from "./outgoing-access.ts"
+import { existingOutgoingRef, mailboxPath, namedIn, notificationAddress, type OutgoingRef,
+  retryMessage, summarizeAs, tooManyReplays } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
@@ -157,6 +158,8 @@ interface RetrySpan {
   /** Infinity without an end. */
   readonly untilMs: number
   readonly after: string | undefined
+  /** Who gets it again, whatever they have got; undefined for those that have failed. */
+  readonly to: ReadonlyArray<string> | undefined
 }
 
 /** A time of a query or form; undefined for another text. */
@@ -165,28 +168,34 @@ const timeIn = (text: string): number | undefined => {
   return time?._tag === "At" ? time.atMs : undefined
 }
 
-/** The fields of the page's form; none without a body. 415 for another body. */
-const spanForm = Effect.fnUntraced(function*(
-  call: Call
-): Effect.fn.Return<FormFields | undefined, HandlerFailure> {
-  const bytes = yield* readBody(call)
-  if (bytes.length === 0) return undefined
-  if (bodyKind(call.request.headers.get("content-type")) !== "form") {
-    return yield* httpError(
-      "unsupported-media-type",
-      "a span is named by the query or a form: send no other body"
+/** The recipients that a replay of a span names; undefined for a retry of the failed ones. */
+const replayedIn = Effect.fnUntraced(function*(
+  service: Service,
+  input: RequestInput
+): Effect.fn.Return<ReadonlyArray<string> | undefined, HandlerFailure> {
+  const to = namedIn(service, input)
+  if (to.length > replayedRecipientsMax) {
+    return yield* unprocessable(
+      `to names ${to.length} recipients: name ${replayedRecipientsMax} at most in one request`
     )
   }
-  const form = parseFormBody(bytes)
-  return form.ok ? form.value : yield* httpError("malformed", form.fault)
+  if (to.length > 0) return to
+  // An empty list must not be taken for all that have failed. Browsers send empty fields.
+  return input._tag === "Document" && input.bytes.length > 0
+    ? yield* unprocessable(
+      "to names no recipient: name one, or send no body to retry all that have failed"
+    )
+    : undefined
 })
 
 /** The span of the query, and of the page's form for what the query does not have. */
 const retrySpanOf = Effect.fnUntraced(function*(
+  service: Service,
   call: Call
 ): Effect.fn.Return<RetrySpan, HandlerFailure> {
   const query = yield* readQuery(call)
-  const form = yield* spanForm(call)
+  const input = yield* readInput(call, "retry", { form: true, mayBeEmpty: true })
+  const form = input._tag === "Form" ? input.fields : undefined
   const sinceMs = timeIn(query.get("since") ?? form?.get("since") ?? "")
   if (sinceMs === undefined) {
     return yield* httpError("malformed", "since must be a time (RFC 3339): where to begin")
@@ -202,7 +211,9 @@ const retrySpanOf = Effect.fnUntraced(function*(
     return yield* httpError("malformed", "until is before since: name the earlier time as since")
   }
   const { after } = yield* readPageRequest(call, isCursor)
-  return { sinceMs, untilMs, after: after ?? cursorAt(untilMs) }
+  const to = yield* replayedIn(service, input)
+  if (to !== undefined) yield* requireFormat(service, replaysFormat)
+  return { sinceMs, untilMs, after: after ?? cursorAt(untilMs), to }
 })
 
 /** The position in the index just before what was entered until then; undefined for the newest. */
@@ -211,37 +222,71 @@ const cursorAt = (untilMs: number): string | undefined =>
     ? cursorOf(Math.min(untilMs, cursorTimeMaxMs), "-")
     : undefined
 
-/**
- * Retries one notification; returns how many of its recipients. A repetition does not retry those
- * that the first attempt has retried.
- */
+/** What has come of one notification. */
+interface RetriedEntry {
+  /** How many of its recipients are tried. */
+  readonly recipients: number
+  /** It is not sent again to a recipient that was named. */
+  readonly isRefused?: boolean
+  /** So it is, as there were too many replays, until then. */
+  readonly untilMs?: number
+}
+
+const untouched: RetriedEntry = { recipients: 0 }
+
+/** Retries one notification. A repetition does not retry those that the first attempt has. */
 const retryEntry = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   mailbox: OutgoingRef,
   entry: IndexEntry,
-  { sinceMs, untilMs }: RetrySpan
-): Effect.fn.Return<number, HandlerFailure> {
+  { sinceMs, to: named, untilMs }: RetrySpan
+): Effect.fn.Return<RetriedEntry, HandlerFailure> {
   const to = notificationAddress(entry.id)
   if (entry.atMs < sinceMs || entry.atMs >= untilMs - queueDelayMaxMs) {
     const view = yield* summarizeAs(service, to, mailbox.caller)
-    if (isRefusal(view) || view.createdAtMs < sinceMs || view.createdAtMs > untilMs) return 0
+    if (isRefusal(view) || view.createdAtMs < sinceMs || view.createdAtMs > untilMs) {
+      return untouched
+    }
   }
-  const message = retryMessage(call, mailbox)
+  const message = retryMessage(call, mailbox, named === undefined ? {} : { to: named })
   const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
   if (isRefusal(reply)) {
     yield* removeStale(service, mailbox.account, entry, reply.reason)
-    return 0
+    // It was replaced or withdrawn since a recipient got it.
+    return reply.reason === "Ended" ? { recipients: 0, isRefused: true } : untouched
   }
-  return reply._tag === "Retried" ? reply.recipients : 0
+  if (reply._tag === "TooManyReplays") {
+    return { recipients: 0, isRefused: true, untilMs: reply.untilMs }
+  }
+  return reply._tag === "Retried" ? { recipients: reply.recipients } : untouched
 })
 
+/** The outcome of a span, or of the part of it that one request goes through. */
 interface RetriedSpan {
   readonly notifications: number
   readonly recipients: number
+  /** Notifications that are not sent again to a recipient that was named. */
+  readonly refused: number
   /** The cursor of the rest of the span. */
   readonly next: string | undefined
 }
+
+/** The outcome of these notifications; 429 if none is sent again as there were too many replays. */
+const outcomeOf = Effect.fnUntraced(function*(
+  entries: ReadonlyArray<RetriedEntry>,
+  next: string | undefined
+): Effect.fn.Return<RetriedSpan, HandlerFailure> {
+  const recipients = entries.reduce((sum, one) => sum + one.recipients, 0)
+  const untilMs = entries.flatMap((one) => one.untilMs ?? [])
+  if (recipients === 0 && untilMs.length > 0) yield* tooManyReplays(Math.min(...untilMs))
+  return {
+    notifications: entries.filter((one) => one.recipients > 0).length,
+    recipients,
+    refused: entries.filter(({ isRefused }) => isRefused).length,
+    next
+  }
+})
 
 /** Retries the span, newest first, up to the bounds of one request. */
 const retrySpan = Effect.fnUntraced(function*(
@@ -250,34 +295,33 @@ const retrySpan = Effect.fnUntraced(function*(
   mailbox: OutgoingRef,
   span: RetrySpan
 ): Effect.fn.Return<RetriedSpan, HandlerFailure> {
-  const { sinceMs } = span
+  const { sinceMs, to } = span
+  const retried: Array<RetriedEntry> = []
   let cursor = span.after
-  let notifications = 0
-  let recipients = 0
   let asked = 0
   let scanned = 0
   for (;;) {
     const entries = yield* readOutgoing(service, mailbox.account, cursor, outgoingEntriesMin)
     // An entry is a little older than its notification, whose time the sender knows.
     const within = entries.filter(({ atMs }) => atMs >= sinceMs - queueDelayMaxMs)
-    const unsent = within.filter(({ value }) => value !== "sent")
-    const failed = unsent.filter(({ value }) => value === "failed").map((entry) => entry.cursor)
+    const chosen = to === undefined ? within.filter(({ value }) => value !== "sent") : within
+    const failed = chosen.filter(({ value }) => value === "failed").map((entry) => entry.cursor)
     // Before the retry: `waiting` may be the hint of an ended notification, but not the reverse.
-    yield* markWaiting(service, mailbox.account, failed)
-    const counts = yield* Effect.forEach(
-      unsent,
-      (entry) => retryEntry(service, call, mailbox, entry, span),
-      { concurrency: askedAtOnceMax }
+    if (to === undefined) yield* markWaiting(service, mailbox.account, failed)
+    retried.push(
+      ...yield* Effect.forEach(
+        chosen,
+        (entry) => retryEntry(service, call, mailbox, entry, span),
+        { concurrency: askedAtOnceMax }
+      )
     )
-    notifications += counts.filter((count) => count > 0).length
-    recipients += counts.reduce((sum, count) => sum + count, 0)
     const isEnd = within.length < entries.length || entries.length < outgoingEntriesMin
-    if (isEnd) return { notifications, recipients, next: undefined }
+    if (isEnd) return yield* outcomeOf(retried, undefined)
     cursor = entries.at(-1)?.cursor
-    asked += unsent.length
+    asked += chosen.length
     scanned += entries.length
     if (asked >= outgoingAskedMax || scanned >= outgoingScannedMax) {
-      return { notifications, recipients, next: cursor }
+      return yield* outcomeOf(retried, cursor)
     }
   }
 })
@@ -285,7 +329,7 @@ const retrySpan = Effect.fnUntraced(function*(
 /** POST to …/retry of the mailbox: 202 with the counts, and a link to the rest of the span. */
 export const postRetrySpan = defineHandler(function*(service, call) {
   const mailbox = yield* existingOutgoingRef(service, call)
-  const span = yield* retrySpanOf(call)
+  const span = yield* retrySpanOf(service, call)
   const operation = {
     caller: callerOf(mailbox.caller),
     action: "outgoing.retry",
@@ -306,7 +350,7 @@ export const postRetrySpan = defineHandler(function*(service, call) {
   const nextPath = next === undefined
     ? undefined
     : `${mailbox.path}/retry?since=${since}${until}&after=${next}`
-  return viewAnswer(retriedView(service, mailbox, counts, nextPath), {
+  return viewAnswer(retriedView(service, mailbox, counts, { next: nextPath, to: span.to }), {
     status: 202,
     headers: readerHeaders
   })

@@ -1,25 +1,25 @@
 /** One outgoing notification: its status (A6), as a document or a stream; retry; removal (A8). */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { parseUrl, replaysFormat, replaysPerHourMax } from "../../../actors/index.ts"
-import type { NotificationMessage, NotificationReply,
-  NotificationView } from "../../../actors/notification/index.ts"
+import { replaysFormat } from "../../../actors/index.ts"
+import { normalRecipient, type NotificationMessage, type NotificationReply,
+  type NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { auditedAsAdmin } from "../../audit/index.ts"
 import { callerOf, refreshedCall } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { childrenOf, textOf, writeElement } from "../../formats/xml/index.ts"
+import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs } from "../../limits.ts"
 import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
-  type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders, overLimit,
+  type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders,
   type PlainAnswer, preferredWaitSeconds, readerHeaders, readFormMethod, readInput, renderView,
   type RequestInput, requireFormat, seeOther, type Service, type StreamPace, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
-import { describeAs, describedForPage, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef, outgoingRefOf, retryMessage, typedRecipient,
+import { describeAs, describedForPage, describeOutgoing, mailboxPath, namedIn,
+  outgoingNotificationOf, type OutgoingNotificationRef, outgoingRefOf, retryMessage, tooManyReplays,
   withAbout } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
@@ -120,22 +120,6 @@ export const getOutgoing = defineHandler(function*(service, call) {
 
 /* Retrying: the failed recipients, or a replay to some. */
 
-/** The recipients that a document or form names; a form may have names of mailboxes. */
-const namedIn = (service: Service, input: RequestInput): ReadonlyArray<string> =>
-  (input._tag === "Form"
-    ? input.fields.all("to").flatMap((field) => field.split(/[\r\n]+/))
-      .map((line) => typedRecipient(service, line.trim()))
-    : childrenOf(input.root, "to").map((one) => textOf(one).trim()))
-    .filter((text) => text !== "")
-
-/** A URI as recipients are compared: two spellings of one are one recipient. */
-const normalUri = (text: string): string => {
-  const url = parseUrl(text)
-  if (url === undefined) return text
-  url.hash = ""
-  return url.href
-}
-
 /**
  * The indices of the recipients that are named; undefined without a list. 422 for an empty one, and
  * for another URI.
@@ -155,8 +139,8 @@ const namedRecipients = Effect.fnUntraced(function*(
       )
       : undefined
   }
-  const known = new Map(recipients.map(({ to }, at) => [normalUri(to), at]))
-  const indices = named.map((uri) => known.get(normalUri(uri)))
+  const known = new Map(recipients.map(({ to }, at) => [normalRecipient(to), at]))
+  const indices = named.map((uri) => known.get(normalRecipient(uri)))
   const fault = indices.indexOf(undefined)
   if (fault >= 0) {
     return yield* unprocessable(
@@ -164,18 +148,6 @@ const namedRecipients = Effect.fnUntraced(function*(
     )
   }
   return [...new Set(indices.filter((at) => at !== undefined))]
-})
-
-/** 429: a replay asks little of the sender, and much of the recipients. */
-const tooManyReplays = Effect.fnUntraced(function*(
-  untilMs: number
-): Effect.fn.Return<never, HandlerFailure> {
-  return yield* overLimit({
-    detail: `a notification is sent again ${replaysPerHourMax} times in an hour to recipients ` +
-      "that are named: send it again later",
-    policy: "outgoing-replays",
-    waitMs: untilMs - (yield* Clock.currentTimeMillis)
-  })
 })
 
 /**
@@ -187,7 +159,7 @@ export const postRetry = defineHandler(function*(service, call) {
   const input = yield* readInput(call, "retry", { form: true, mayBeEmpty: true })
   const named = yield* namedRecipients(service, input, before)
   if (named !== undefined) yield* requireFormat(service, replaysFormat)
-  const message = retryMessage(call, outgoing, named)
+  const message = retryMessage(call, outgoing, named === undefined ? {} : { recipients: named })
   const retry = ask<NotificationReply>(service, outgoing.to, message).pipe(
     Effect.tap((reply) =>
       reply._tag === "TooManyReplays" ? tooManyReplays(reply.untilMs) : Effect.void

@@ -1,5 +1,5 @@
 /** The operations of outgoing mailboxes (A5 to A8). */
-import { pausedOriginsMax } from "../../../actors/index.ts"
+import { pausedOriginsMax, replayedRecipientsMax } from "../../../actors/index.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, describingFormFields, digits,
   documentRequestBody, emptyResponse, eventContent, extensible, formRequestBody, formSchema,
   ignored, list, object, oneOf, pageVersion, pagingParameters, ref, type RequestBodyDescription,
@@ -50,10 +50,10 @@ const replacementFields = formSchema({
   ...describingFormFields
 }, ["description"])
 
-const retrySpanBody: RequestBodyDescription = {
-  ...formRequestBody(formSchema({ since: dateTime, until: text })),
-  required: false
-}
+const retrySpanBody: RequestBodyDescription = documentRequestBody("Retry", {
+  isOptional: true,
+  form: formSchema({ since: dateTime, until: text, to: toField })
+})
 
 export const outgoingResource: ResourceDefinition = {
   tag: "outgoing",
@@ -124,7 +124,13 @@ export const outgoingResource: ResourceDefinition = {
     Retry: rootElement("retry", { to: someOf(webUri) }, ["to"]),
     Retried: rootElement(
       "retried",
-      attributes({ notifications: digits, recipients: digits, next: uri }),
+      {
+        ...attributes({ notifications: digits, recipients: digits, next: uri }),
+        refused: attribute({
+          ...digits,
+          description: "Notifications that are not sent again: too often, or replaced since."
+        })
+      },
       ["notifications", "recipients"]
     )
   },
@@ -231,7 +237,9 @@ export const outgoingResource: ResourceDefinition = {
       handle: postRetrySpan,
       form: ({ parameters }) => retrySpanForm(mailboxPath(parameters.get("account"))),
       id: "replay",
-      summary: "Retries the failed recipients of a span of time",
+      summary: "Retries the failed recipients of a span of time, or sends it again to some",
+      description: "With `to` all that was sent to these recipients is sent again, whatever they " +
+        `have got: ${replayedRecipientsMax} at most. \`next\` takes the same body.`,
       needs: "role",
       scopes: ["send"],
       query: {

@@ -227,11 +227,11 @@ export const composeForm = (action: string, to = ""): HtmlForm => ({
   submit: "Send"
 })
 
-/** The form that retries a span. */
+/** The form that retries a span, or sends it again to some. */
 export const retrySpanForm = (path: string): HtmlForm => ({
   id: "retry",
   action: `${path}/retry`,
-  legend: "Try all failed recipients again",
+  legend: "Try all failed recipients again, or send all again to some",
   controls: [{
     name: "since",
     label: "Sent since",
@@ -242,6 +242,14 @@ export const retrySpanForm = (path: string): HtmlForm => ({
     name: "until",
     label: "Sent until",
     hint: "A time of RFC 3339; empty: until now."
+  }, {
+    name: "to",
+    label: "Send again to",
+    type: "textarea",
+    rows: 2,
+    chips: true,
+    hint: "Recipients, one a line, who get all of it again, also what they have: who still has " +
+      "it recognizes the repetition. Empty: only those that have failed, whoever they are."
   }],
   submit: "Try again"
 })
@@ -280,12 +288,12 @@ const listingForms = (mailbox: OutgoingRef, pauses: Pauses | undefined): Html =>
   }`
 
 /** Continues a retry of a span: the same request with another cursor. */
-const continueForm = (action: string): Html =>
+const continueForm = (action: string, to: ReadonlyArray<string> = []): Html =>
   renderForm({
     id: "continue",
     action,
     legend: "There may be more",
-    controls: [],
+    controls: to.map((value) => ({ name: "to", label: "To", type: "hidden", value })),
     submit: "Continue"
   })
 
@@ -397,19 +405,28 @@ export const listingView = (
   }
 }
 
-/** The outcome of retrying a span; `next` is a path to POST to. */
+/** The outcome of retrying a span; `next` is a path to POST to, with the recipients `to`. */
 export const retriedView = (
   service: Service,
   mailbox: OutgoingRef,
-  counts: { readonly notifications: number; readonly recipients: number },
-  next: string | undefined
+  { notifications, recipients, refused }: {
+    readonly notifications: number
+    readonly recipients: number
+    readonly refused: number
+  },
+  { next, to }: {
+    readonly next: string | undefined
+    readonly to: ReadonlyArray<string> | undefined
+  }
 ): ResourceView => ({
   title: "Tried again",
   tree: element("retried", {
-    ...counts,
+    notifications,
+    recipients,
+    refused: refused === 0 ? undefined : refused,
     next: next === undefined ? undefined : absoluteUri(service, next)
   }),
-  ...next === undefined ? {} : { forms: continueForm(next) },
+  ...next === undefined ? {} : { forms: continueForm(next, to) },
   links: [
     { rel: "up", href: mailbox.path, title: "The outgoing mailbox" },
     ...next === undefined ? [] : [{ rel: "next", href: absoluteUri(service, next) }]

@@ -330,7 +330,7 @@ const outgoing: ReadonlyArray<Call> = [
   call("POST /outgoing/{account}/retry", 202, {
     path: own,
     query: { since: "2020-01-01T00:00:00Z" },
-    body: { since: "2020-01-01T00:00:00Z" }
+    body: { to: [refused] }
   }),
   call("DELETE /outgoing/{account}/{notification}", 204, { path: sent }),
   call("POST /outgoing/{account}", 202, submission(nowhere)),

@@ -71,8 +71,9 @@ export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
   await askPauses(calls)
   await asks("POST /outgoing/{account}/retry", {
     path: `${path}/retry?since=${since}`,
-    form: () => ({ since }),
-    besides: ["unfit"]
+    root: "retry",
+    json: () => ({ to: [`${receiver.origin}/nobody`] }),
+    form: () => ({ since })
   })
   const failing =
     `<notification><to>${receiver.origin}/refused</to><item><description>d</description>` +
