@@ -126,7 +126,10 @@ export class Registration extends RemoteResource {
     return registrationInfoOf(document)
   }
 
-  /** Lifts a suspension or a pause, and verifies the callback, or another one, again. */
+  /**
+   * Lifts a suspension or a pause, pushes at once what waits for its next attempt, and verifies the
+   * callback, or another one, again.
+   */
   async lift(callback?: string): Promise<RegistrationInfo> {
     const requested = callback === undefined ? {} : { callback }
     return registrationInfoOf((await this.transport.put(this.href, requested)).document)

@@ -572,7 +572,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
     ),
     registrationCommand(
       "lift",
-      "Lift a suspension or a pause, or verify the callback again",
+      "Lift a suspension or a pause, push at once what waits, or verify again",
       (registration) => registration.lift(),
       printRegistration
     ),

@@ -90,6 +90,12 @@ describe("a registration", () => {
         checkAgain: true
       })
       expect(lifted.nextState).not.toHaveProperty("failingSinceMs")
+      // What waits for its next attempt is pushed at once.
+      const waits: Registered = { ...toPush, tries: 3, nextAtMs: nowMs + 3_600_000 }
+      const now = decide(waits, update)
+      expectBegun(now, push)
+      expect(now.nextState).toMatchObject({ status: "active", tries: 0, pushing: 8 })
+      expect(now.nextState).not.toHaveProperty("nextAtMs")
       // A repetition is recognized also after another change, which does not matter to it.
       const rotated = decide(lifted.nextState ?? absent, rotate).nextState ?? absent
       const repeated = decide(rotated, { ...update, ifVersion: 1 })

@@ -8,7 +8,7 @@ import type { RegistrationReply } from "../../actors/registration/protocol.ts"
 import { upgradeRetrySeconds } from "../../http/limits.ts"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import type { Sending } from "./harness.ts"
+import type { Answered, Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
 import { eventually, formType, isActive, registration, type Registrations, startRegistrations,
   startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
@@ -570,6 +570,23 @@ describe("the forms of its page", () => {
     const next = subscriber.at("mute")
     const changed = await posted(href, { method: "put", callback: next }, "application/xml")
     expect([changed.status, changed.child("callback")]).toEqual([200, next])
+  })
+
+  it("push at once what waits for its next attempt", async () => {
+    subscriber.change(callback, "later")
+    await service.deposit(mailbox, "waits")
+    const isWaiting = (answer: Answered) => answer.child("next") !== undefined
+    const waiting = await service.until(href, isWaiting)
+    const inMs = Date.parse(waiting.child("next") ?? "") - Date.now()
+    expect(inMs).toBeGreaterThan(600_000)
+    expect((await send("GET", href, { accept: "text/html" })).text).toContain(">Push now</button>")
+    subscriber.change(callback, "echo")
+    expect((await posted(href, { method: "put" })).status).toBe(303)
+    const pushed = await service.until(href, (answer) => !isWaiting(answer) && isActive(answer))
+    expect(pushed.child("cursor")).toBe("1")
+    const [first, second, ...more] = subscriber.pushes(callback).map(({ body }) => body)
+    expect([second, more]).toEqual([first, []])
+    expect((await send("GET", href, { accept: "text/html" })).text).not.toContain("Push now")
   })
 
   it("end it", async () => {

@@ -31,6 +31,8 @@ export type Manner =
   | "stay"
   /** Echoes, and answers pushes with 410. */
   | "gone"
+  /** Echoes, and answers pushes with 503 and a Retry-After of one hour. */
+  | "later"
 
 export interface Subscriber {
   /** A new callback. */
@@ -50,7 +52,7 @@ export interface Subscriber {
 
 /** The status and body of a callback's answer. */
 const answerOf = (manner: string, { method, query }: Received): [number, string] => {
-  if (method === "POST") return [manner === "gone" ? 410 : 204, ""]
+  if (method === "POST") return [manner === "gone" ? 410 : manner === "later" ? 503 : 204, ""]
   if (manner === "refuse") return [404, ""]
   if (manner === "busy") return [503, query.get("hub.challenge") ?? ""]
   if (manner === "moved") return [302, ""]
@@ -80,8 +82,11 @@ export const startSubscriber = async (): Promise<Subscriber> => {
       received.set(path, [...received.get(path) ?? [], one])
       const [status, text] = answerOf(manners.get(path) ?? path.split("/")[1] ?? "", one)
       const moved = status === 302 ? { Location: `/echo/moved?${query}` } : {}
+      const later = status === 503 && one.method === "POST" ? { "Retry-After": "3600" } : {}
       const answer = () =>
-        void response.writeHead(status, { "Content-Type": "text/plain", ...moved }).end(text)
+        void response.writeHead(status, { "Content-Type": "text/plain", ...moved, ...later }).end(
+          text
+        )
       const release = held.get(`${one.method} ${path}`)
       if (release === undefined) answer()
       else void release.then(answer)

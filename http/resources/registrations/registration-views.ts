@@ -154,6 +154,19 @@ const testForm = (
     submit: "Send a test"
   }, "secondary")
 
+/** Pushes at once what waits for its next attempt, as the update of an active registration does. */
+const pushNowForm = (
+  { path }: RegistrationRef,
+  { nextAtMs, status }: RegistrationView
+): Html =>
+  status !== "active" || nextAtMs === undefined ? nothing : renderForm({
+    id: "now",
+    action: path,
+    legend: "A push has failed and waits for its next attempt",
+    controls: [methodControl("put")],
+    submit: "Push now"
+  })
+
 /** Whether pushes are to begin is what the page is about, unless they are under way. */
 const liftRank = ({ status }: RegistrationView): FormRank =>
   status === "unverified" || status === "suspended" ? "primary" : "secondary"
@@ -251,7 +264,12 @@ const registrationPage = (
   html`${livePart("facts", facts(mailbox, view))}${
     livePart("last-attempts", shortAttempts(registration, attempts))
   }${liveState}${
-    livePart("pause-form", html`${testForm(registration, view)}${pauseForm(registration, view)}`)
+    livePart(
+      "pause-form",
+      html`${pushNowForm(registration, view)}${testForm(registration, view)}${
+        pauseForm(registration, view)
+      }`
+    )
   }${
     view.form === "native"
       ? nativeForms(registration, view)
