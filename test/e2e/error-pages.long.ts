@@ -1,6 +1,6 @@
 /**
  * The pages of refusals, as a browser gets them: forbidden, removed, against a rule, too often,
- * and of an actor in quarantine. axe finds nothing on them, narrow and wide, in both color schemes.
+ * and of an actor in quarantine. axe finds nothing on them, at three widths in both color schemes.
  * `page-measures.long.ts` has those of 400, 401 and 404.
  */
 import type { Browser } from "playwright-core"
@@ -9,7 +9,7 @@ import { wrongTokensMax } from "../../actors/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "../http/harness.ts"
 import { quarantineMailbox } from "../http/quarantined-actor.ts"
-import { schemeFaultsOf } from "./browser/axe.ts"
+import { everyLookFaultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
 
 const basic = `admin:${adminToken}`
@@ -67,8 +67,8 @@ const visits: Readonly<Record<number, (tab: Tab) => Promise<void>>> = {
   }
 }
 
-it.each(["phone", "desk"] as const)("pages of refusals are accessible (%s)", async (at) => {
-  const tab = await openTab(browser, { at })
+it("pages of refusals are accessible", async () => {
+  const tab = await openTab(browser)
   await enterToken(tab, guestToken)
   const faults: Array<string> = []
   for (const status of [403, 410, 422, 503, 429]) {
@@ -78,8 +78,8 @@ it.each(["phone", "desk"] as const)("pages of refusals are accessible (%s)", asy
     )
     await visits[status]?.(tab)
     await answered
-    await tab.inspect(`errors-${at}-${status}`)
-    faults.push(...(await schemeFaultsOf(tab)).map((fault) => `${status}: ${fault}`))
+    const found = await everyLookFaultsOf(tab, (look) => tab.inspect(`errors-${status}-${look}`))
+    faults.push(...found.map((fault) => `${status}: ${fault}`))
   }
   expect(faults).toEqual([])
   await tab.close()

@@ -1,7 +1,8 @@
 /**
  * The inspector in a browser: the log, the timer and the queue of actors; by keyboard, actors of
- * several kinds in quarantine, and released. Its pages are accessible in both color schemes: those
- * of a quarantine need an actor that breaks, which no service of another process has.
+ * several kinds in quarantine, and released. Its pages are accessible at three widths in both
+ * color schemes: those of a quarantine need an actor that breaks, which no service of another
+ * process has.
  */
 import { Effect } from "effect"
 import type { Browser, Page } from "playwright-core"
@@ -14,7 +15,7 @@ import { adminToken, type Harness, startService } from "../http/harness.ts"
 import { outgoing, recipients, startReceiver } from "../http/outgoing-harness.ts"
 import { quarantineActor } from "../http/quarantined-actor.ts"
 import { eventually } from "../http/receiver.ts"
-import { schemeFaultsOf } from "./browser/axe.ts"
+import { everyLookFaultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
 import { Keyboard } from "./browser/keyboard.ts"
 
@@ -103,8 +104,9 @@ const expectAccessible = async (
 ): Promise<void> => {
   for (const [at, path] of paths.entries()) {
     const answer = await tab.page.goto(service.base + path)
-    expect([path, answer?.status(), await schemeFaultsOf(tab)]).toEqual([path, 200, []])
-    await tab.inspect(`inspector-${name}-${at}`)
+    const inspect = (look: string) => tab.inspect(`inspector-${name}-${at}-${look}`)
+    const faults = await everyLookFaultsOf(tab, inspect)
+    expect([path, answer?.status(), faults]).toEqual([path, 200, []])
   }
 }
 

@@ -1,12 +1,14 @@
 /**
  * Measures of every kind of page: its accessibility at three widths in both schemes, the bytes of
- * its scripts, and when it is first seen. Screenshots are kept in `test-results/measures`.
+ * its scripts, and when it is first seen. Screenshots are kept in `test-results/measures`. Of the
+ * documentation axe checks every page.
  */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gzipSync } from "node:zlib"
-import { allFaultsOf } from "./browser/axe.ts"
+import { allFaultsOf, everyLookFaultsOf, looks } from "./browser/axe.ts"
 import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
+import { documentationPages } from "./browser/sample-documentation.ts"
 import type { SamplePage } from "./browser/sample-page.ts"
 import { createSamplePages } from "./browser/sample-pages.ts"
 import { asAdmin, send } from "./client.ts"
@@ -15,8 +17,6 @@ import { closeReceivers } from "./receivers.ts"
 
 /** Of all scripts of a page together, compressed. */
 const scriptBytesMax = 60_000
-
-const height = 900
 
 /** The labels of the buttons that are filled with the color of a page's main action. */
 const filledButtons = `(() => {
@@ -29,9 +29,11 @@ const filledButtons = `(() => {
     .map((button) => button.textContent.trim())
 })()`
 
-const looks = [390, 768, 1_280].flatMap((width) =>
-  (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
-)
+/** Pages that are checked at once: axe waits for the browser. */
+const tabsMax = 2
+
+/** Some 60 pages in six looks; this only ends what hangs. */
+const documentationHangsMs = 3_600_000
 
 let service: Service
 let base: string
@@ -90,11 +92,11 @@ describe("in a browser", () => {
     await browser?.close()
   })
 
-  it.each(looks)("axe finds nothing at $width px, $colorScheme", async ({ colorScheme, width }) => {
-    const look = { viewport: { width, height }, colorScheme }
+  it.each(looks)("axe finds nothing at $viewport.width px, $colorScheme", async (look) => {
+    const { colorScheme, viewport } = look
     const faults: Array<string> = []
     for (const { page } of [signedIn, stranger]) {
-      await page.setViewportSize(look.viewport)
+      await page.setViewportSize(viewport)
       await page.emulateMedia({ colorScheme })
     }
     for (const one of pages) {
@@ -102,10 +104,29 @@ describe("in a browser", () => {
       const tab = tabOf(one)
       await tab.page.goto(base + path)
       faults.push(...(await allFaultsOf(tab, look)).map((fault) => `${name}: ${fault}`))
-      await tab.save(`measures/${width}-${colorScheme}/${name}`)
+      await tab.save(`measures/${viewport.width}-${colorScheme}/${name}`)
     }
     expect(faults).toEqual([])
   })
+
+  it("axe finds nothing on any page of the documentation, in every look", async () => {
+    const documentation = await documentationPages(base)
+    expect(documentation.length).toBeGreaterThan(50)
+    const left = [...documentation]
+    const faults: Array<string> = []
+    const checkAll = async (): Promise<void> => {
+      const tab = await openTab(browser)
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const { path, status } = next
+        const answer = await tab.page.goto(base + path)
+        const found = answer?.status() === status ? [] : [`answers ${answer?.status()}`]
+        faults.push(...[...found, ...await everyLookFaultsOf(tab)].map((one) => `${path}: ${one}`))
+      }
+      await tab.close()
+    }
+    await Promise.all(Array.from({ length: tabsMax }, checkAll))
+    expect(faults).toEqual([])
+  }, documentationHangsMs)
 
   it("has one primary action on a page, and reports when each page is first seen", async () => {
     const times: Array<readonly [name: string, ms: number]> = []

@@ -117,14 +117,34 @@ export const allFaultsOf = async (tab: Tab, look: Look): Promise<ReadonlyArray<s
   return whileUnfolded(tab, () => faultsSeen(tab, look, { runOnly: tags }))
 }
 
-const schemes = ["light", "dark"] as const
+/** The widths of a phone, a tablet and a desktop, each in both color schemes. */
+export const looks: ReadonlyArray<Look> = [390, 768, 1_280].flatMap((width) =>
+  (["light", "dark"] as const).map((colorScheme) => ({
+    viewport: { width, height: 900 },
+    colorScheme
+  }))
+)
 
-/** {@link allFaultsOf} in both color schemes, as wide as the page is now. */
-export const schemeFaultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
-  const viewport = tab.page.viewportSize() ?? wide
-  const faults: Array<string> = []
-  for (const colorScheme of schemes) {
-    faults.push(...await allFaultsOf(tab, { viewport, colorScheme }))
-  }
-  return faults
+/**
+ * The faults of the open page in each of {@link looks}: by all rules in the light ones, and by the
+ * rules of colors in the dark ones, which differ in nothing else. `onLook` gets each of them.
+ */
+export const everyLookFaultsOf = async (
+  tab: Tab,
+  onLook: (look: string) => Promise<void> = async () => {}
+): Promise<ReadonlyArray<string>> => {
+  const before = tab.page.viewportSize() ?? wide
+  await loadAxe(tab)
+  const found = await whileUnfolded(tab, async () => {
+    const faults: Array<string> = []
+    for (const look of looks) {
+      const { colorScheme, viewport: { width } } = look
+      const rules = colorScheme === "light" ? { runOnly: tags } : only(colorRules)
+      faults.push(...await faultsSeen(tab, look, rules))
+      await onLook(`${width}-${colorScheme}`)
+    }
+    return faults
+  })
+  await tab.page.setViewportSize(before)
+  return found
 }

@@ -4,6 +4,7 @@ import { type Answer, asAdmin, childOf, expectStatus, openMailbox, parseXml, pos
 import { eventually } from "../process.ts"
 import { echoes, receiver } from "../receivers.ts"
 import { administrationPages } from "./sample-administration.ts"
+import { createFilesMailbox } from "./sample-files.ts"
 import { pathOf, type SamplePage, samplePage } from "./sample-page.ts"
 
 const statusWithinMs = 120_000
@@ -39,6 +40,17 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
     samplePage("mailbox-public", path, { isStranger: true }),
     samplePage("notification", notification),
     samplePage("notification-removal", `${notification}?remove=true`)
+  ]
+}
+
+/** A mailbox with a picture and a file, and the page of each; both have a priority and tags. */
+const files = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
+  const { file, path, picture } = await createFilesMailbox(base, "files", asAdmin)
+  return [
+    samplePage("mailbox-files", path),
+    samplePage("mailbox-files-filtered", `${path}?tag=door&priority=5`),
+    samplePage("notification-picture", picture),
+    samplePage("notification-file", file)
   ]
 }
 
@@ -188,6 +200,7 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   const posts = await mailboxes(base)
   const content = [
     ...posts,
+    ...await files(base),
     ...await outgoing(base),
     ...await registrations(base),
     ...await cabinets(base),
