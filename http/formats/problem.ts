@@ -9,7 +9,8 @@ import { type MediaType, negotiate } from "./negotiation.ts"
 import { pageCaching, pageReaderOf, type ReadRequest } from "./page-reader.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
-import { type Element, element, isName, printable, writeDocument } from "./xml/index.ts"
+import { type Element, element, isName, printable, withoutForbidden,
+  writeDocument } from "./xml/index.ts"
 
 /** Members of a problem beyond the standard ones; their names must be XML names. */
 export type ProblemExtensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
@@ -37,10 +38,6 @@ type HeaderFields = ReadonlyArray<readonly [string, string]>
 
 const noExtensions: ProblemExtensions = {}
 
-/** Characters that XML cannot hold: a detail may quote a request. */
-// eslint-disable-next-line no-control-regex
-const notInXml = /[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/g
-
 /** One occurrence of a problem type. `detail` and `extensions` must not contain secrets. */
 export const makeProblem = (
   slug: ProblemSlug,
@@ -48,7 +45,9 @@ export const makeProblem = (
   extensions: ProblemExtensions = noExtensions
 ): ProblemDocument => {
   const { status, title } = problemTypes[slug]
-  return { slug, status, title, detail: detail?.replace(notInXml, "\ufffd"), extensions }
+  // A detail may quote a request.
+  const text = detail === undefined ? undefined : withoutForbidden(detail)
+  return { slug, status, title, detail: text, extensions }
 }
 
 /** `Retry-After` in seconds, for the types that always have one. */

@@ -80,6 +80,22 @@ describe("a form that is refused", () => {
     expect(plain.text).toContain("retention must be a duration of ISO 8601")
   })
 
+  it("comes back without characters that no page may have", async () => {
+    const send = (path: string, body: string) =>
+      service.send("POST", path, {
+        basic,
+        body,
+        type: "application/x-www-form-urlencoded",
+        accept: "text/html"
+      })
+    const page = await send("/mailboxes", "name=No+Name&title=%00x%1by%EF%BF%BF")
+    expect(page.status).toBe(422)
+    expect(page.text).toContain("value=\"\ufffdx\ufffdy\ufffd\" id=\"open-title\"")
+    const text = await send("/mailboxes/box", "description=&content=a%0D%0Ab%08c")
+    expect(text.status).toBe(422)
+    expect(control(text.text, "content")).toContain("a\r\nb\ufffdc")
+  })
+
   it("comes back from the path of deposits that need no account, too", async () => {
     const page = await post("/mailboxes/box", { description: "", content: typed }, "text/html", "")
     expect(page.status).toBe(422)

@@ -1,5 +1,6 @@
 /** Forms that work without a script; every control has a label. */
 import { docsQueryCharsMax } from "../../limits.ts"
+import { withoutForbidden } from "../xml/index.ts"
 import { icon, type IconName } from "./icon.ts"
 import { attribute, type Html, html, link, nothing } from "./template.ts"
 
@@ -248,7 +249,7 @@ const controlOfFault = (
 
 /** What the client typed in a field, or whether it checked this box. */
 const typedValue = ({ option }: Control, values: ReadonlyArray<string>): string =>
-  values.find((value) => option === undefined || value === option) ?? ""
+  withoutForbidden(values.find((value) => option === undefined || value === option) ?? "")
 
 /** A fault beside its field, where the reader sees the field's label and not its name. */
 const labeledFault = ({ label, name }: Control, fault: string): string =>

@@ -55,6 +55,10 @@ const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surro
 /** Whether a string can be written as XML text: no control characters, no lone surrogates. */
 export const isText = (text: string): boolean => !forbidden.test(text)
 
+/** A text to show, with a replacement character for each that XML and HTML cannot hold. */
+export const withoutForbidden = (text: string): string =>
+  isText(text) ? text : text.replace(new RegExp(forbidden, "gu"), "\ufffd")
+
 /** The text of another service; one that XML cannot hold is escaped as JSON. */
 export const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
 

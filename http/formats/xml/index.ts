@@ -3,7 +3,7 @@ export { DocumentParser, documentTooLarge } from "./document-parser.ts"
 export { parseFragment, parseText, rowParser, XmlRejected } from "./document.ts"
 export { type AttributesInput, childOf, childrenOf, childText, type Element, element,
   escapeAttribute, failure, isName, isoTime, isText, listElement, optionalElement, printable,
-  type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
+  type Result, success, textOf, withoutForbidden, writeDocument, writeElement, xmlDeclaration,
   type XmlFault } from "./element.ts"
 export { brokenJson, type JsonDocument, toJson } from "./json.ts"
 export { isUri, type NotificationDocument, notificationElement, type ParsedInlineContent,
