@@ -39,6 +39,10 @@ const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
   fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())
     .filter((line) => line !== "")
 
+/** A text of a form, in which browsers end lines by CR LF. */
+const textIn = (fields: FormFields, name: string): string =>
+  (fields.get(name) ?? "").replace(/\r\n?/g, "\n")
+
 /** The fault of a form that has neither; it stands beside the field that it names. */
 const noMessage = "content is empty: write the message itself, or give its address"
 
@@ -50,7 +54,7 @@ const readForm = (
   const fields = parseFormBody(bytes)
   if (!fields.ok) return failure(httpError("malformed", fields.fault))
   const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
-    (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
+    textIn(fields.value, name)
   )
   const to = recipientsOf(fields.value)
   if (description.trim() === "") {
@@ -62,7 +66,7 @@ const readForm = (
   if (url.trim() === "" && text.trim() === "") {
     return failure(httpError("unprocessable", noMessage))
   }
-  const extra = describingElements((name) => fields.value.get(name))
+  const extra = describingElements((name) => textIn(fields.value, name))
   if (!extra.ok) {
     const { fault, name } = extra.fault
     return failure(httpError("unprocessable", `${name} ${fault}`))

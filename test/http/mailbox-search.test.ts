@@ -126,6 +126,23 @@ test("a list by tag and priority, in every format, with the search and the marks
   }
 })
 
+test("a tag with a line end is found by the link of the page, however it came", async () => {
+  const { href } = await service.open("line-ends")
+  const deposited = await service.send("POST", href, {
+    body: "description=by+a+form&content=c&tags=a%0D%0Ab",
+    type: "application/x-www-form-urlencoded"
+  })
+  expect(deposited.status).toBeLessThan(400)
+  const document = notification("by a document").replace("</item>", "<tags>a&#13;b</tags></item>")
+  expect((await service.send("POST", href, { body: document })).status).toBe(202)
+  const { text } = await service.send("GET", href, { basic: owner, accept: "text/html" })
+  const links = [...text.matchAll(/href="[^"]*\?read=&amp;(tag=[^"]*)" title="All with this tag"/g)]
+    .map(([, link = ""]) => link)
+  expect(links).toEqual(["tag=a%0Db", "tag=a%0Ab"])
+  expect(await allOf(`${href}?tag=a%0Db`)).toEqual(["by a document"])
+  expect(await allOf(`${href}?tag=a%0Ab`)).toEqual(["by a form"])
+})
+
 test("the tags and priorities of the page are links, and the filter can be left", async () => {
   const href = await marked("linked")
   const page = async (query: string) =>

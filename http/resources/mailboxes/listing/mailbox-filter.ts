@@ -64,6 +64,7 @@ const references: ReadonlyArray<readonly [reference: string, character: string]>
   ["&gt;", ">"],
   ["&quot;", "\""],
   ["&#39;", "'"],
+  ["&#13;", "\r"],
   ["&amp;", "&"]
 ]
 
