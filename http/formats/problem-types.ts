@@ -5,12 +5,20 @@ export interface ProblemType {
   readonly status: number
   readonly title: string
   readonly explanation: string
+  /** The explanation on the page of an occurrence, where the other has words of the protocol. */
+  readonly forPeople?: string
 }
 
-const type = (status: number, title: string, explanation: string): ProblemType => ({
+const type = (
+  status: number,
+  title: string,
+  explanation: string,
+  forPeople?: string
+): ProblemType => ({
   status,
   title,
-  explanation
+  explanation,
+  ...forPeople === undefined ? {} : { forPeople }
 })
 
 /** The problems by their slugs. Slugs never change: they are part of URIs. */
@@ -87,7 +95,8 @@ export const problemTypes = {
   gone: type(
     410,
     "Deleted",
-    "The resource of this URI was deleted and will not come back. Do not request it again."
+    "The resource of this URI was deleted and will not come back. Do not request it again.",
+    "What was here has been removed, and does not come back. You may delete your link to it."
   ),
   "precondition-failed": type(
     412,
@@ -136,7 +145,9 @@ export const problemTypes = {
   "too-many-requests": type(
     429,
     "Too many requests",
-    "Wait for as long as Retry-After says, then try again."
+    "Wait for as long as Retry-After says, then try again.",
+    "Too many requests, or wrong passwords, came from you or from others in your network. Nothing "
+      + "was done."
   ),
   "header-fields-too-large": type(
     431,
@@ -157,13 +168,16 @@ export const problemTypes = {
   overloaded: type(
     503,
     "Too busy",
-    "Nothing was done. Try again after Retry-After seconds."
+    "Nothing was done. Try again after Retry-After seconds.",
+    "The service is too busy at the moment. Nothing was done."
   ),
   quarantined: type(
     503,
     "The resource is out of service for now",
     "It failed several times in a row and is in quarantine. Its operator can see it. Try again "
-      + "after Retry-After seconds."
+      + "after Retry-After seconds.",
+    "It failed several times in a row, and the service leaves it alone for a while. The operator "
+      + "of the service can see it."
   ),
   "issuer-unavailable": type(
     503,

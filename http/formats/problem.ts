@@ -7,7 +7,7 @@ import { type Html, html, link, nothing, type PageReader, renderDocsSearch, rend
   signInForm, signInHref } from "./html/index.ts"
 import { type MediaType, negotiate } from "./negotiation.ts"
 import { pageCaching, pageReaderOf, type ReadRequest } from "./page-reader.ts"
-import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
+import { isProblemSlug, type ProblemSlug, type ProblemType, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
 import { type Element, element, isName, printable, withoutForbidden,
   writeDocument } from "./xml/index.ts"
@@ -126,7 +126,7 @@ const formsAfter = (
   { form, slug }: ProblemDocument,
   reader: PageReader,
   request: RequestHead,
-  isSignIn: boolean
+  { isSignIn, retrySeconds }: { readonly isSignIn: boolean; readonly retrySeconds?: number }
 ): Html => {
   if (isSignIn) {
     if (form === undefined) return renderForm(signInForm(reader.returnPath))
@@ -134,19 +134,43 @@ const formsAfter = (
 `
     return form.isSignIn === true ? form.markup : html`${signIn}${form.markup}`
   }
-  return form === undefined ? waysOn(slug, reader, isRead(request)) : form.markup
+  return form === undefined
+    ? waysOn(slug, reader, { isReadAgain: isRead(request), wait: waitText(retrySeconds) })
+    : form.markup
 }
 
 /** Problems of an address: other ones may help. */
-const ofAddress: ReadonlyArray<ProblemSlug> = ["not-found", "gone", "method-not-allowed"]
+const ofAddress: ReadonlyArray<ProblemSlug> = ["not-found", "method-not-allowed"]
+
+const minuteSeconds = 60
+
+const hourSeconds = 3600
+
+/** Up to so many, people read a time in the smaller unit. */
+const smallUnitsMax = 90
+
+/** Below, people need longer to try again than to wait. */
+const fewSecondsMax = 5
+
+/** When to try again, for people; in a minute where nobody knows. */
+const waitText = (seconds = minuteSeconds): string => {
+  if (seconds < fewSecondsMax) return "in a few seconds"
+  if (seconds === minuteSeconds) return "in a minute"
+  return seconds <= smallUnitsMax
+    ? `in ${seconds} seconds`
+    : seconds <= smallUnitsMax * minuteSeconds
+    ? `in ${Math.ceil(seconds / minuteSeconds)} minutes`
+    : `in ${Math.ceil(seconds / hourSeconds)} hours`
+}
 
 /** What may help the reader of a problem without a form: advice, links, and a search. */
 const waysOn = (
   slug: ProblemSlug,
   { account, returnPath }: PageReader,
-  isReadAgain: boolean
+  { isReadAgain, wait }: { readonly isReadAgain: boolean; readonly wait: string }
 ): Html => {
   const isFault = problemTypes[slug].status >= serverErrors
+  const isRepeatable = isFault || slug === "too-many-requests"
   const isOfAddress = ofAddress.includes(slug)
   const advice = [
     isOfAddress &&
@@ -154,13 +178,13 @@ const waysOn = (
 follows a <code>~</code>.`,
     isOfAddress && account === undefined &&
     html`${link(signInHref(returnPath), "Sign in")}: some pages are there for their owner only.`,
-    isFault && html`${
+    isRepeatable && html`${
       !isReadAgain
         ? "Go back, and send it again"
         : returnPath === undefined
         ? "Load this page again"
         : link(returnPath, "Try this page again")
-    } in a minute; nothing that was accepted is lost.`,
+    } ${wait}${isFault && "; nothing that was accepted is lost"}.`,
     html`Begin at ${link("/", "the start page")}, ${link("/mailboxes", "your mailboxes")} or ${
       link("/outgoing", "what you have sent")
     }.`,
@@ -171,19 +195,29 @@ follows a <code>~</code>.`,
 ${renderDocsSearch()}`
 }
 
-/** The text of a problem's page. */
-const problemBody = ({ detail, extensions, form, slug, status }: ProblemDocument): Html => {
-  const { explanation } = problemTypes[slug]
+/** The text of a problem's page. What programs read is below what people do. */
+const problemBody = (
+  { detail, extensions, form, slug, status }: ProblemDocument,
+  retrySeconds: number | undefined
+): Html => {
+  const { explanation, forPeople }: ProblemType = problemTypes[slug]
   const isFaultShown = form?.isFaultShown === true
-  return html`<p class="alarm">${
-    isFaultShown ? "Nothing was done: the form says what is wrong." : detail ?? explanation
-  }</p>
+  const retry = retrySeconds === undefined ? "" : ` Try again ${waitText(retrySeconds)}.`
+  const alarm = isFaultShown
+    ? "Nothing was done: the form says what is wrong."
+    : forPeople === undefined
+    ? detail ?? explanation
+    : forPeople + retry
+  const isDetailBelow = forPeople !== undefined && detail !== undefined && !isFaultShown
+  return html`<p class="alarm">${alarm}</p>
 ${
-    detail === undefined || isFaultShown || form?.isOutdated === true
+    detail === undefined || isFaultShown || forPeople !== undefined || form?.isOutdated === true
       ? nothing
       : html`<p>${explanation}</p>
 `
-  }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
+  }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}${
+    isDetailBelow && `: ${detail}`
+  }</p>
 ${
     Object.entries(extensions).map(([name, value]) =>
       html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
@@ -201,7 +235,8 @@ const signInBody = ({ detail, slug, status }: ProblemDocument): Html =>
 const toPage = (
   problem: ProblemDocument,
   request: RequestHead,
-  headers: HeaderFields
+  headers: HeaderFields,
+  retrySeconds?: number
 ): string => {
   const { form, slug, title } = problem
   const reader = pageReaderOf(request)
@@ -218,8 +253,11 @@ const toPage = (
       : title,
     path: request.path,
     reader,
-    body: isSignIn && form === undefined ? signInBody(problem) : problemBody(problem),
-    forms: formsAfter(problem, reader, request, isSignIn)
+    body: isSignIn && form === undefined ? signInBody(problem) : problemBody(problem, retrySeconds),
+    forms: formsAfter(problem, reader, request, {
+      isSignIn,
+      ...retrySeconds === undefined ? {} : { retrySeconds }
+    })
   })
 }
 
@@ -269,7 +307,9 @@ const replyAs = (
   headers.push(["Content-Type", `${media}; charset=utf-8`])
   if (media === "text/html") {
     const cached = pageCaching(headers, pageReaderOf(request))
-    return { status: problem.status, headers: cached, body: toPage(problem, request, ownHeaders) }
+    const [, wait] = headers.find(([name]) => name === "Retry-After") ?? []
+    const body = toPage(problem, request, ownHeaders, wait === undefined ? wait : Number(wait))
+    return { status: problem.status, headers: cached, body }
   }
   const body = media === "text/plain"
     ? `${problem.status} ${problem.title}\n${problem.detail ?? ""}\n${type}\n`

@@ -78,13 +78,62 @@ describe("the page of any other problem", () => {
     const page = pageFor(slug)
     expect(page).toMatch(/<h2>What you can do<\/h2>|<form action="\/sign-in"/)
     expect(page).toContain(`/problems/${slug}`)
-    const isFault = problemTypes[slug].status >= 500
-    expect(page.includes("<a href=\"/quotes\">Try this page again</a>")).toBe(isFault)
+    const isRepeatable = problemTypes[slug].status >= 500 || slug === "too-many-requests"
+    expect(page.includes("<a href=\"/quotes\">Try this page again</a>")).toBe(isRepeatable)
+  })
+
+  const answerFor = (slug: keyof typeof problemTypes, seconds: string, accept = "text/html") => {
+    const { status, title } = problemTypes[slug]
+    const problem = { slug, status, title, detail: "60 in 60 s are used", extensions: {} }
+    const headers = { get: (name: string) => name === "accept" ? accept : undefined }
+    return problemReply(problem, { method: "GET", path: "/quotes", headers }, "http://x", [
+      ["Retry-After", seconds]
+    ]).body
+  }
+
+  it.each([
+    ["1", "in a few seconds"],
+    ["5", "in 5 seconds"],
+    ["59", "in 59 seconds"],
+    ["60", "in a minute"],
+    ["90", "in 90 seconds"],
+    ["91", "in 2 minutes"],
+    ["1800", "in 30 minutes"],
+    ["5400", "in 90 minutes"],
+    ["86400", "in 24 hours"]
+  ])("says when to try again: after %s s, %s", (seconds, wait) => {
+    const page = answerFor("too-many-requests", seconds)
+    expect(page).toContain(`Nothing was done. Try again ${wait}.</p>`)
+    expect(page).toContain(`<a href="/quotes">Try this page again</a> ${wait}.</li>`)
+    expect(page).toContain("too-many-requests</a>: 60 in 60 s are used</p>")
+    expect(page).not.toContain("Retry-After")
+    expect(answerFor("overloaded", seconds)).toContain(
+      `too busy at the moment. Nothing was done. Try again ${wait}.`
+    )
+  })
+
+  it("says that something was removed, and where to go; programs read what they did", async () => {
+    const basic = `admin:${adminToken}`
+    const body = "<mailbox><name>removed</name></mailbox>"
+    expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
+    expect((await service.send("DELETE", "/mailboxes/removed", { basic })).status).toBe(204)
+    const { main, status } = await pageOf("/mailboxes/removed", basic)
+    expect(status).toBe(410)
+    expect(main).toContain("What was here has been removed")
+    expect(main).not.toMatch(/request it again|Compare the address/)
+    expect(linksIn(main)).toEqual(
+      ["/problems/gone", "/", "/mailboxes", "/outgoing", "/problems/gone"]
+    )
+    expect((await pageOf("/problems/gone")).main).toContain("Do not request it again.")
+    expect(answerFor("too-many-requests", "9", "application/json")).toBe(
+      "{\"type\":\"http://x/problems/too-many-requests\",\"title\":\"Too many requests\"," +
+        "\"status\":429,\"detail\":\"60 in 60 s are used\",\"instance\":\"/quotes\"}\n"
+    )
   })
 
   it("sends a form again, and does not read its address", () => {
     const page = pageFor("overloaded", "POST")
-    expect(page).toContain("Go back, and send it again in a minute")
+    expect(page).toContain("Go back, and send it again in a few seconds")
     expect(page).not.toContain("Try this page again")
   })
 })
