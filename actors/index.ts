@@ -70,7 +70,8 @@ export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock, hostsO
   normalHost } from "./blocks.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
-export { failureReportsFormat } from "./failure-reports/index.ts"
+export { failureReportsFormat, openReportsMailbox,
+  reportsMailboxName } from "./failure-reports/index.ts"
 export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
   signingSecretOf } from "./keyring.ts"
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,

@@ -41,6 +41,19 @@ export interface TokenOptions {
   readonly scope?: string | undefined
 }
 
+/** A new account. */
+export interface NewAccountOptions {
+  /** Whether a mailbox is opened for its failure reports; true by default. */
+  readonly reports?: boolean | undefined
+}
+
+export interface NewAccount {
+  /** Its first token, which the service shows only once. */
+  readonly token: string
+  /** The name of the mailbox that is opened for its failure reports. */
+  readonly reportsMailbox: string | undefined
+}
+
 /** What becomes of what a removed account owned. */
 export interface AccountRemoval {
   readonly owned?: "delete" | undefined
@@ -63,10 +76,28 @@ export class Accounts {
   }
 
   /** Creates an account and returns its token, which the service shows only once. */
-  async create(name: string, roles: ReadonlyArray<AccountRole> = []): Promise<string> {
-    const { document } = await this.transport.post("/accounts", { name, role: roles })
-    const secrets = listOf(document, "token").map((token) => optionalText(token, "text"))
-    return secrets.find((secret) => secret !== undefined) ?? unexpected("there is no token")
+  async create(
+    name: string,
+    roles: ReadonlyArray<AccountRole> = [],
+    options: NewAccountOptions = {}
+  ): Promise<string> {
+    return (await this.open(name, roles, options)).token
+  }
+
+  /** As `create`; also returns the name of the mailbox that is opened for its failure reports. */
+  async open(
+    name: string,
+    roles: ReadonlyArray<AccountRole> = [],
+    { reports = true }: NewAccountOptions = {}
+  ): Promise<NewAccount> {
+    const { document } = await this.transport.post("/accounts", {
+      name,
+      role: roles,
+      ...reports ? {} : { "failure-reports": "none" }
+    })
+    const secrets = listOf(document, "token").map((one) => optionalText(one, "text"))
+    const token = secrets.find((secret) => secret !== undefined) ?? unexpected("there is no token")
+    return { token, reportsMailbox: optionalText(document, "failure-reports") }
   }
 
   /** All accounts, by name. */

@@ -3,7 +3,7 @@
  * runs on Node, in browsers and on Deno, without dependencies.
  */
 export type { AccountRemoval, AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount,
-  ListedToken, NodeStatus, TokenOptions } from "./administration.ts"
+  ListedToken, NewAccount, NewAccountOptions, NodeStatus, TokenOptions } from "./administration.ts"
 export type { RecordedAttempt, RecordedHeader } from "./attempts/index.ts"
 export type { AuditCheck, AuditFilter, AuditLog, AuditPoint, RecordedOperation } from "./audit.ts"
 export type { Cabinet, CabinetContents, CabinetMailboxState, CabinetPage,

@@ -63,7 +63,8 @@ const view = (state: Active, nowMs: number): AccountView => ({
   tokens: state.tokens.filter((token) => isValid(token, nowMs)).map(tokenView),
   browserSessions: browserSessionViews(state, nowMs),
   version: state.version,
-  failureReports: state.failureReports?.mailbox
+  failureReports: state.failureReports?.mailbox,
+  ...state.failureReports === undefined ? { reportsUndecided: true } : {}
 })
 
 /** Why a caller is refused that is not an admin; undefined for an admin. */
@@ -269,9 +270,10 @@ const chooseReportsMailbox: Accounts["Active"]["ChooseReportsMailbox"] = (state,
   const reason = notOwner(state.name, caller, true)
   if (reason !== undefined) return deny(reason)
   // A repetition finds its change, also where it expects the version before.
-  if (mailbox === state.failureReports?.mailbox) return stay().reply(done)
+  const { failureReports } = state
+  if (failureReports !== undefined && mailbox === failureReports.mailbox) return stay().reply(done)
   if (isOutdated(state, message)) return deny("PreconditionFailed")
-  return changed(state, { failureReports: withReportsMailbox(state.failureReports, mailbox) })
+  return changed(state, { failureReports: withReportsMailbox(failureReports, mailbox) })
 }
 
 /** The version stays: no view has what was admitted. */
@@ -393,9 +395,15 @@ export const accountTable: Accounts = {
     Create: (_state, message, { nowMs }) => {
       const reason = notAdmin(message.caller)
       if (reason !== undefined) return deny(reason)
-      const { requestId, name, roles } = message
-      const tokens = [tokenFrom(message, nowMs)]
-      const account = newAccount(name, nowMs, { requestId, roles, tokens })
+      const { name, reportsMailbox, requestId, roles } = message
+      const account = newAccount(name, nowMs, {
+        requestId,
+        roles,
+        tokens: [tokenFrom(message, nowMs)],
+        ...reportsMailbox === undefined
+          ? {}
+          : { failureReports: withReportsMailbox(undefined, reportsMailbox ?? undefined) }
+      })
       const decision = become<AccountState>(account)
         .reply<AccountReply>({ _tag: "Created", view: view(account, nowMs), repeated: false })
       const endMs = firstEnd(account)

@@ -102,7 +102,9 @@ export const isOwned = Effect.fnUntraced(function*(
   switch (kind) {
     case "mailboxes": {
       const reply = yield* askMailbox(peers, id, { _tag: "Describe", reader: { account } })
-      return !isRefusal(reply) && reply._tag === "Described" && reply.view.isOwner
+      // One that the service has opened and nobody has used is removed with its account.
+      return !isRefusal(reply) && reply._tag === "Described" && reply.view.isOwner &&
+        reply.view.isUnusedReports !== true
     }
     case "content": {
       const reply = yield* askContent(peers, id, { _tag: "Measure" })
@@ -117,6 +119,23 @@ export const isOwned = Effect.fnUntraced(function*(
     case "queries":
       // One write makes or removes a query with its entry.
       return true
+  }
+})
+
+/** Destroys the mailboxes that the service has opened for an account's reports, if unused. */
+export const removeUnusedReports = Effect.fnUntraced(function*(
+  { records }: Pick<OwnedStores, "records">,
+  peers: Asking,
+  account: string
+) {
+  const reader = { account }
+  for (const entry of yield* readOwned(records, account, "mailboxes", { limit: ownedPage })) {
+    const found = yield* askMailbox(peers, entry.id, { _tag: "Describe", reader })
+    const isUnused = !isRefusal(found) && found._tag === "Described" && found.view.isOwner &&
+      found.view.isUnusedReports === true
+    if (!isUnused) continue
+    const reply = yield* deleteResource(peers, account, "mailboxes", entry.id)
+    if (!isRefusal(reply)) yield* records.write(entryRemoval(account, "mailboxes", entry))
   }
 })
 

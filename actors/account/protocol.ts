@@ -136,7 +136,7 @@ export const AccountState = Schema.Union([
     browserSessions: Schema.optionalKey(Schema.Array(BrowserSession)),
     /** Left out for an account that has changed nothing yet, and for admins. */
     changes: Schema.optionalKey(CountedChanges),
-    /** Left out for an account that has never had a mailbox for failure reports. */
+    /** Left out for an account that has never had a mailbox for failure reports, nor refused it. */
     failureReports: Schema.optionalKey(FailureReports)
   }),
   Schema.TaggedStruct("Removed", {
@@ -168,7 +168,9 @@ export const AccountMessage = Schema.Union([
     roles,
     ...token,
     ...tokenExpiry,
-    ...tokenRights
+    ...tokenRights,
+    /** The mailbox for its failure reports, which the caller then opens; null for none. */
+    reportsMailbox: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
   /** Returns the view; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
@@ -291,6 +293,8 @@ export interface AccountView {
   readonly version: number
   /** The name of the mailbox that receives its failure reports. */
   readonly failureReports: string | undefined
+  /** Nobody has chosen one, or none: the first report opens one. An older node leaves it out. */
+  readonly reportsUndecided?: boolean
 }
 
 export type AccountReply =

@@ -1,5 +1,5 @@
 /**
- * Whether an account has chosen a mailbox for failure reports, as far as a node knows. Without it,
+ * Whether an account has not refused failure reports, as far as a node knows. Without it,
  * each attempt that fails would cost its account an ask, and its own actor another commit.
  */
 import { Clock, Effect } from "effect"
@@ -35,7 +35,8 @@ export class ReportsLookup {
         Effect.map((described) => {
           if (isRefusal(described) && described.reason === "Busy") return true
           const mayReport = !isRefusal(described) && described._tag === "Described" &&
-            described.view.failureReports !== undefined
+            (described.view.failureReports !== undefined ||
+              described.view.reportsUndecided === true)
           this.known.set(account, { mayReport, untilMs })
           return mayReport
         }),

@@ -4,23 +4,35 @@
  * Nothing here causes another report: a deposit that the mailbox refuses ends the report.
  */
 import { Effect } from "effect"
-import { type AskFailure, isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
+import { type AskFailure, isRefusal, type Peers, type RecordsApi, type Refusal,
+  type StorageFailure } from "../../runtime/index.ts"
 import { failureReportCharsMax } from "../limits.ts"
 import { askMailbox, localDeliveryIdRandom, type MailboxMessage,
   partChars } from "../mailbox/index.ts"
 import { accountKind, askerOf, type Caller } from "../schemas.ts"
 import { sha256 } from "../secret-hash.ts"
 import type { AdmitFailureReport, AdmitFailureReportReply, FailureCause } from "./admission.ts"
+import { openReportsMailbox, reportsMailboxName } from "./mailbox-opening.ts"
 import type { FailureReportProgress, FailureReportTo, ReportFailure } from "./report.ts"
 
 /** What is asked of an account here; its module has all of its messages. */
 type AccountQuestion =
   | typeof AdmitFailureReport.Type
   | { readonly _tag: "Describe"; readonly caller: Caller }
+  | {
+    readonly _tag: "ChooseReportsMailbox"
+    readonly caller: Caller
+    readonly mailbox: string
+    readonly ifVersion: number
+  }
 
 type AccountAnswer = AdmitFailureReportReply | {
   readonly _tag: "Described"
-  readonly view: { readonly failureReports?: string | undefined }
+  readonly view: {
+    readonly failureReports?: string | undefined
+    readonly reportsUndecided?: boolean
+    readonly version: number
+  }
 }
 
 const askAccount = askerOf<AccountQuestion, AccountAnswer>(accountKind)
@@ -39,6 +51,8 @@ interface ReportedFailure {
   readonly account: Effect.Effect<string | undefined, AskFailure>
   /** Where the account sees more. */
   readonly url: string
+  /** Where the mailboxes of accounts are listed. */
+  readonly records: Pick<RecordsApi, "write">
 }
 
 const escaped: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }
@@ -78,7 +92,22 @@ const dropUnlessUndecided = (
     ? Effect.succeed(undefined)
     : drop(failure, `${what}: ${refusal.detail ?? refusal.reason}`)
 
-/** Asks for the mailbox. An account without one has nothing reported, and nothing is logged. */
+/**
+ * Chooses a new mailbox for an account that has never chosen: one of an earlier version, or of an
+ * issuer. The deposit opens it. Only one of several reports of a time wins.
+ */
+const chooseDefault = (peers: Peers, account: string, ifVersion: number) =>
+  Effect.andThen(
+    askAccount(peers, account, {
+      _tag: "ChooseReportsMailbox",
+      caller: { account, admin: false },
+      mailbox: reportsMailboxName(),
+      ifVersion
+    }),
+    describeReports(peers, account)
+  )
+
+/** Asks for the mailbox. An account that refuses one gets no report, and nothing is logged. */
 const addressReport = Effect.fnUntraced(function*(
   peers: Peers,
   failure: ReportedFailure
@@ -86,25 +115,45 @@ const addressReport = Effect.fnUntraced(function*(
   const { atMs } = failure.action
   const account = yield* failure.account
   if (account === undefined) return settled(atMs)
-  const described = yield* describeReports(peers, account)
+  const before = yield* describeReports(peers, account)
+  const isUndecided = !isRefusal(before) && before._tag === "Described" &&
+    before.view.reportsUndecided === true
+  const described = isUndecided ? yield* chooseDefault(peers, account, before.view.version) : before
   if (isRefusal(described)) {
     return yield* dropUnlessUndecided(failure, `the account ${account} has no settings`, described)
   }
-  const mailbox = described._tag === "Described" ? described.view.failureReports : undefined
+  if (described._tag !== "Described") return settled(atMs)
+  const { failureReports: mailbox, reportsUndecided } = described.view
+  // Another change of the account came first: the step is repeated.
+  if (reportsUndecided === true) return undefined
   return mailbox === undefined
     ? settled(atMs)
     : { _tag: "FailureReportAddressed", atMs, to: { account, mailbox } }
 })
 
+/** The mailbox of a report. One that an account has by default may not be open yet. */
+const describeMailbox = Effect.fnUntraced(function*(
+  peers: Peers,
+  { records }: ReportedFailure,
+  { account, mailbox }: FailureReportTo
+) {
+  const message: MailboxMessage = { _tag: "Describe", reader: { account } }
+  const described = yield* askMailbox(peers, mailbox, message)
+  if (!isRefusal(described) || described.reason !== "NotFound") return described
+  yield* openReportsMailbox(records, peers, account, mailbox)
+  return yield* askMailbox(peers, mailbox, message)
+})
+
 const depositReport = Effect.fnUntraced(function*(
   peers: Peers,
   failure: ReportedFailure,
-  { account, mailbox }: FailureReportTo
-): Effect.fn.Return<FailureReportProgress | undefined, AskFailure> {
+  to: FailureReportTo
+): Effect.fn.Return<FailureReportProgress | undefined, AskFailure | StorageFailure> {
+  const { account, mailbox } = to
   const { action: { atMs, description }, actorId, cause, url } = failure
   const id = `${actorId} ${atMs}`
   const what = `the mailbox ${mailbox} did not take it`
-  const described = yield* askMailbox(peers, mailbox, { _tag: "Describe", reader: { account } })
+  const described = yield* describeMailbox(peers, failure, to)
   if (isRefusal(described)) return yield* dropUnlessUndecided(failure, what, described)
   // The name may have passed to another account since it was chosen.
   if (described._tag !== "Described" || described.view.owner !== account) {
@@ -140,6 +189,7 @@ export const reportFailure = (
 ): Effect.Effect<FailureReportProgress | undefined> => {
   const { isOverdue, to } = failure.action
   if (isOverdue) return drop(failure, "it could not be deposited for a day")
-  const step = to === undefined ? addressReport(peers, failure) : depositReport(peers, failure, to)
+  const step: Effect.Effect<FailureReportProgress | undefined, AskFailure | StorageFailure> =
+    to === undefined ? addressReport(peers, failure) : depositReport(peers, failure, to)
   return Effect.catch(step, () => Effect.succeed(undefined))
 }

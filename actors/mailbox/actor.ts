@@ -1,11 +1,12 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
-import type { Address, Behavior, Peers } from "../../runtime/index.ts"
+import type { Address, AskFailure, Behavior, Peers, RecordChange, RecordsApi, Refusal,
+  StorageFailure } from "../../runtime/index.ts"
 import { deduplicationWindowItems, expiryReadItems } from "../limits.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
-import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
+import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState, type OwnerSettings,
   type Removal } from "./protocol.ts"
 import { recallWaiting } from "./waiting-bytes.ts"
 
@@ -19,6 +20,37 @@ export const mailboxOwnersTable = "mailboxes-by-owner"
 
 /** Sends a message to a mailbox, by its name. */
 export const askMailbox = askerOf<MailboxMessage, MailboxReply>(mailboxKind)
+
+/** A mailbox that the service opens itself. */
+interface OpenedMailbox {
+  readonly name: string
+  readonly owner: string
+  readonly requestId: string
+  readonly settings: OwnerSettings
+  readonly passwordHash: string
+  readonly sharedHash: string
+}
+
+/** The change that enters a mailbox in an account's list. */
+export const ownersEntry = (owner: string, name: string): RecordChange => ({
+  table: mailboxOwnersTable,
+  key: `${owner}/${name}`,
+  value: ""
+})
+
+/**
+ * Opens a mailbox without a request of its owner. The name enters the account's list first, so that
+ * the list never lacks a mailbox. A repetition gets the same reply.
+ */
+export const openForOwner = (
+  records: Pick<RecordsApi, "write">,
+  peers: Pick<Peers, "ask">,
+  { name, ...mailbox }: OpenedMailbox
+): Effect.Effect<MailboxReply | Refusal, AskFailure | StorageFailure> =>
+  Effect.andThen(
+    records.write([ownersEntry(mailbox.owner, name)]),
+    askMailbox(peers, name, { _tag: "Create", ...mailbox })
+  )
 
 /** Reads the items of these numbers, one read for each run of consecutive numbers. */
 const readExpired = Effect.fnUntraced(function*(

@@ -12,8 +12,8 @@ import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
 import { areSameSettings, firstStartRequestId, type MailboxAction, type MailboxMessage,
-  type MailboxReader, type MailboxReply, type MailboxState, type MailboxView,
-  type Removal } from "./protocol.ts"
+  type MailboxReader, type MailboxReply, type MailboxState, type MailboxView, type Removal,
+  reportsRequestId } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { markRead, markUnread } from "./read-marks.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, hasForgottenRemovals,
@@ -181,15 +181,12 @@ type Creator = Pick<Variant<MailboxMessage, "Create">, "isAdmin" | "owner" | "re
  * shows in the state, so that another account could take the name of one that is in use.
  */
 const mayReplace = (state: Open, { isAdmin, owner }: Creator, context: DecisionContext): boolean =>
-  (isAdmin === true || owner === state.owner) && isUnusedFirst(state, context)
+  (isAdmin === true || owner === state.owner) && state.requestId === firstStartRequestId &&
+  isUnused(state, context.head)
 
-/** Whether only the first start has opened the mailbox, and nobody has used or changed it. */
-const isUnusedFirst = (
-  { blocks, registrations, requestId, version }: Open,
-  { head }: DecisionContext
-): boolean =>
-  requestId === firstStartRequestId && head === 0 && version === 1 && blocks.length === 0 &&
-  registrations.length === 0
+/** Whether nobody has used or changed the mailbox since it was opened. */
+const isUnused = ({ blocks, registrations, version }: Open, head: number): boolean =>
+  head === 0 && version === 1 && blocks.length === 0 && registrations.length === 0
 
 /** A new mailbox. A version that no answer has shown keeps entity tags and caches apart. */
 const createAs = (
@@ -568,7 +565,8 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   notifications: stored(state, head),
   ...hasForgottenRemovals(state) ? { isEstimate: true } : {},
   ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {},
-  ...state.webhookSecret === null ? {} : { webhookSecret: state.webhookSecret }
+  ...state.webhookSecret === null ? {} : { webhookSecret: state.webhookSecret },
+  ...state.requestId === reportsRequestId && isUnused(state, head) ? { isUnusedReports: true } : {}
 })
 
 /** The view for those who may read. */

@@ -11,6 +11,9 @@ import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
  */
 export const firstStartRequestId = "first-start"
 
+/** The request id of a mailbox that the service has opened for the failure reports of its owner. */
+export const reportsRequestId = "failure-reports"
+
 /** The format with which Configure has a secret of webhooks: an older node would drop it. */
 export const configuredSecretFormat = 3
 
@@ -367,4 +370,6 @@ export interface MailboxView {
   readonly webhookSecret?: string
   /** The numbers of notifications that are marked as read; for readers, if there are any. */
   readonly read?: ReadonlyArray<Range>
+  /** The service has opened it for failure reports, and nobody has used or changed it. */
+  readonly isUnusedReports?: boolean
 }

@@ -35,7 +35,7 @@ const stored = (state: NotificationState): NotificationState => {
 
 /** Reports a failure to the account that has sent the notification. */
 const report = (
-  { links }: NotificationDependencies,
+  { links, records }: NotificationDependencies,
   self: Address,
   peers: Peers,
   { account, ...action }: Extract<NotificationAction, { readonly _tag: "ReportFailure" }>
@@ -45,7 +45,8 @@ const report = (
     action,
     cause: "outgoing",
     account: Effect.succeed(account),
-    url: links.outgoing(account, self.id)
+    url: links.outgoing(account, self.id),
+    records
   })
 
 /** The behavior of outgoing notifications; an address's id is chosen at random. */

@@ -1,6 +1,7 @@
 /** The push registration bound to the runtime. Performs verifications, checks and pushes. */
 import { Effect } from "effect"
-import { type Address, type Behavior, isRefusal, keyOf, type Peers } from "../../runtime/index.ts"
+import { type Address, type Behavior, isRefusal, keyOf, type Peers,
+  type RecordsApi } from "../../runtime/index.ts"
 import { reportFailure } from "../failure-reports/index.ts"
 import { type Keyring, sealingKeyId, signingSecretOf } from "../keyring.ts"
 import { challengeBytesMax } from "../limits.ts"
@@ -18,6 +19,8 @@ import { sendTest } from "./test-push.ts"
 /** The dependencies of registrations. */
 export interface RegistrationDependencies extends PushDependencies {
   readonly schedule: Schedule
+  /** Where the mailboxes of accounts are listed. */
+  readonly records: Pick<RecordsApi, "write">
 }
 
 type Verify = Extract<RegistrationAction, { readonly _tag: "Verify" }>
@@ -133,7 +136,7 @@ const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage 
 
 /** Reports a suspension to the owner of the mailbox, whoever has made the registration. */
 const report = (
-  { links }: RegistrationDependencies,
+  { links, records }: RegistrationDependencies,
   peers: Peers,
   self: Address,
   { cause, ...action }: Extract<RegistrationAction, { readonly _tag: "ReportFailure" }>
@@ -149,7 +152,8 @@ const report = (
       described,
       (reply) => isRefusal(reply) || reply._tag !== "Described" ? undefined : reply.view.owner
     ),
-    url: `${links.registrations(mailbox)}/${self.id.slice(mailbox.length + 1)}`
+    url: `${links.registrations(mailbox)}/${self.id.slice(mailbox.length + 1)}`,
+    records
   })
 }
 

@@ -54,6 +54,13 @@ const openReportsMailbox = (
     )
   )
 
+/** Where the failures of a new account are reported: nowhere by a service of an earlier version. */
+const reportsText = (account: string, mailbox: string | undefined): string =>
+  mailbox === undefined
+    ? `Failures of what ${account} sends are reported nowhere: choose a mailbox at ` +
+      `/accounts/${account}.`
+    : `Failures of what ${account} sends are reported to its mailbox /mailboxes/${plain(mailbox)}.`
+
 const add = Command.make(
   "add",
   {
@@ -64,24 +71,33 @@ const add = Command.make(
     ),
     reports: Flag.String("reports-mailbox").pipe(
       Flag.withMetavar("name|uri"),
-      Flag.withDescription("Open this mailbox for reports of deliveries that fail for good"),
+      Flag.withDescription(
+        "The mailbox for reports of deliveries that fail for good; by default at random"
+      ),
       Flag.withSchema(MailboxText),
       Flag.optional
-    )
+    ),
+    none: switchFlag("no-reports", "Open no mailbox for its failure reports")
   },
-  Effect.fnUntraced(function*({ account, json, reports, role, ...flags }) {
+  Effect.fnUntraced(function*({ account, json, none, reports, role, ...flags }) {
+    if (none && Option.isSome(reports)) {
+      return yield* wrongUsage(
+        "there are both --reports-mailbox and --no-reports",
+        "give one of them, or none for a mailbox with a random name"
+      )
+    }
     const { name, service } = yield* locateAccount(flags, account)
     const mailbox = Option.isNone(reports)
       ? undefined
       : (yield* ownResourceOf(service, reports.value, "mailbox")).segments[0]
-    const token = yield* call(service, ({ accounts }) => accounts.create(name, role))
+    const options = { reports: !none && mailbox === undefined }
+    const { reportsMailbox, token } = yield* call(
+      service,
+      ({ accounts }) => accounts.open(name, role, options)
+    )
     yield* printToken(name, token, json)
     if (mailbox === undefined) {
-      if (json) return
-      return yield* Console.error(
-        `Failures of what ${name} sends are reported nowhere: give --reports-mailbox NAME, or ` +
-          `choose a mailbox at /accounts/${name}.`
-      )
+      return json ? undefined : yield* Console.error(reportsText(name, reportsMailbox))
     }
     const own = { ...service, account: name, token: Redacted.make(token) }
     yield* openReportsMailbox(own, name, mailbox)

@@ -172,7 +172,7 @@ const retrySpan = Effect.fnUntraced(function*(
 ) {
   const { json, ...flags } = yield* outbox
   const service = yield* asAccount(flags)
-  const named = to.length === 0 ? {} : { to: to.map((one) => mailboxUri(one, service)) }
+  const named = to.length === 0 ? {} : { to: yield* recipientUris(service, to) }
   const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since, until, named))
   const notifications = plural(retried.notifications, "notification")
   const recipients = plural(retried.recipients, "recipient")

@@ -170,7 +170,8 @@ const view = {
   createdAtMs: nowMs,
   tokens: [{ id: "t1", createdAtMs: nowMs }],
   browserSessions: [],
-  version: 1
+  version: 1,
+  reportsUndecided: true
 }
 
 const refusesAll = (state: AccountState, reason: string) => ({
@@ -233,6 +234,19 @@ describe("the account's table", () => {
       expect(decision.answer).toEqual({ _tag: "Created", view, repeated: false })
       expect(decide(absent, { ...create, ...rights }).nextState)
         .toEqual({ ...alice, tokens: [{ ...tokenOf("t1"), ...rights }] })
+      // The caller opens the mailbox for its failure reports, or it has refused them.
+      const named = decide(absent, { ...create, reportsMailbox: "reports-1" })
+      const failureReports = { mailbox: "reports-1", admitted: [] }
+      expect(named.nextState).toEqual({ ...alice, failureReports })
+      const { reportsUndecided: _, ...decided } = view
+      expect(named.answer).toEqual({
+        _tag: "Created",
+        view: { ...decided, failureReports: "reports-1" },
+        repeated: false
+      })
+      const refused = decide(absent, { ...create, reportsMailbox: null })
+      expect(refused.nextState).toEqual({ ...alice, failureReports: { admitted: [] } })
+      expect(refused.answer).toEqual({ _tag: "Created", view: decided, repeated: false })
       // A timer removes the first token when it has expired.
       const { expiresAtMs } = about
       const expires = decide(absent, { ...create, expiresAtMs })

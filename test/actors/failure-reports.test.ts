@@ -6,7 +6,8 @@ import { ReportsLookup } from "../../actors/failure-reports/account-lookup.ts"
 import { reportFailure } from "../../actors/failure-reports/deposit.ts"
 import { originOf, recipientText, undeliveredText } from "../../actors/failure-reports/report.ts"
 import { aboutCharsMax, failureReportCharsMax, reportsLookupFreshMs } from "../../actors/limits.ts"
-import { type Address, type AskFailure, AskTimeout, type Peers } from "../../runtime/index.ts"
+import { type Address, type AskFailure, AskTimeout, type Peers,
+  StorageUnavailable } from "../../runtime/index.ts"
 
 interface Asked {
   readonly to: Address
@@ -31,7 +32,11 @@ const peersWith = (...replies: ReadonlyArray<unknown>) => {
 
 const refusal = (reason: string) => ({ _tag: "Refused", reason })
 
-const account = (failureReports?: string) => ({ _tag: "Described", view: { failureReports } })
+const account = (failureReports?: string) => ({
+  _tag: "Described",
+  view: { failureReports, version: 1 }
+})
+const undecided = { _tag: "Described", view: { reportsUndecided: true, version: 7 } }
 const mailbox = { _tag: "Described", view: { owner: "alice" } }
 const admitted = { _tag: "FailureReportAdmitted", isLast: false }
 const deposited = { _tag: "Deposited", n: 1, repeated: false }
@@ -48,7 +53,8 @@ const failure = {
   action,
   cause: "registration",
   account: Effect.succeed("alice"),
-  url: "http://own.test/mailboxes/alice/registrations/r"
+  url: "http://own.test/mailboxes/alice/registrations/r",
+  records: { write: () => Effect.void }
 } as const
 const addressed = { ...failure, action: { ...action, to } }
 
@@ -76,6 +82,54 @@ describe("a failure report", () => {
       to: { kind: "account", id: "alice" },
       message: { _tag: "Describe", caller: { account: "alice", admin: false } }
     }])
+  })
+
+  it("goes to a new mailbox of an account that has never chosen, or refused, one", async () => {
+    const done = { _tag: "Done" }
+    const { asked, outcome } = await step(failure, undecided, done, account("reports-1"))
+    expect(outcome).toEqual({
+      _tag: "FailureReportAddressed",
+      atMs: 5,
+      to: { account: "alice", mailbox: "reports-1" }
+    })
+    expect(asked[1]).toEqual({
+      to: { kind: "account", id: "alice" },
+      message: {
+        _tag: "ChooseReportsMailbox",
+        caller: { account: "alice", admin: false },
+        mailbox: expect.stringMatching(/^reports-[0-9a-f]{32}$/),
+        ifVersion: 7
+      }
+    })
+    // Another change came first, or nothing is known of the choice: the step is repeated.
+    const late = refusal("PreconditionFailed")
+    expect((await step(failure, undecided, late, undecided)).outcome).toBeUndefined()
+    expect((await step(failure, undecided)).outcome).toBeUndefined()
+    // Another report came first: its mailbox counts.
+    const second = await step(failure, undecided, late, account("reports-2"))
+    expect(second.outcome).toMatchObject({ to: { mailbox: "reports-2" } })
+  })
+
+  it("opens the mailbox of its account if that is not open yet", async () => {
+    const written: Array<unknown> = []
+    const records = {
+      write: (changes: ReadonlyArray<unknown>) => Effect.sync(() => void written.push(...changes))
+    }
+    const opened = { _tag: "Created", version: 1, createdAtMs: 0, repeated: false }
+    const replies = [refusal("NotFound"), opened, mailbox, admitted, deposited]
+    const { asked, outcome } = await step({ ...addressed, records }, ...replies)
+    expect([outcome, asked.length]).toEqual([settled, replies.length])
+    expect(written).toEqual([{ table: "mailboxes-by-owner", key: "alice/box", value: "" }])
+    expect(asked[1]?.message).toMatchObject({
+      _tag: "Create",
+      owner: "alice",
+      settings: { title: "Failure reports", deposit: "accounts" }
+    })
+    // Nothing is known of the mailbox, or of the list: the step is repeated.
+    const fails = { write: () => Effect.fail(new StorageUnavailable({ detail: "away" })) }
+    expect((await step({ ...addressed, records: fails }, refusal("NotFound"))).outcome)
+      .toBeUndefined()
+    expect((await step(addressed, refusal("NotFound"))).outcome).toBeUndefined()
   })
 
   it("is deposited there, the same each time", async () => {
@@ -209,7 +263,7 @@ describe("the lookup of an account", () => {
     const runtime = ManagedRuntime.make(TestClock.layer())
     onTestFinished(() => runtime.dispose())
     const lookup = new ReportsLookup()
-    const { asked, peers } = peersWith(account(), account("box"), account("box"))
+    const { asked, peers } = peersWith(account(), account("box"), account("box"), undecided)
     const mayReport = (name: string) => runtime.runPromise(lookup.mayReport(peers, name))
     expect([await mayReport("alice"), await mayReport("alice")]).toEqual([false, false])
     expect(asked).toHaveLength(1)
@@ -218,6 +272,8 @@ describe("the lookup of an account", () => {
     // A new choice counts after a while.
     await runtime.runPromise(TestClock.adjust(reportsLookupFreshMs))
     expect([await mayReport("alice"), asked.length]).toEqual([true, 3])
+    // One that has never chosen gets a mailbox.
+    expect([await mayReport("carol"), asked.length]).toEqual([true, 4])
   })
 
   it("loses no report of an account that does not answer", async () => {

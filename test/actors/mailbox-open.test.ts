@@ -3,8 +3,8 @@ import { type Block, hostsOf } from "../../actors/blocks.ts"
 import { expiryReadRetryMs, mailboxBlocksMax, originBrowsersMax, readRangesMax,
   removedLocalDeliveriesMax, removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
-import { firstStartRequestId, type MailboxMessage,
-  type MailboxState } from "../../actors/mailbox/protocol.ts"
+import { firstStartRequestId, type MailboxMessage, type MailboxState,
+  reportsRequestId } from "../../actors/mailbox/protocol.ts"
 import { nothingWaiting, savedWaiting, waitingBytesOf,
   withWaiting } from "../../actors/mailbox/waiting-bytes.ts"
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
@@ -139,6 +139,27 @@ describe("the mailbox of the first start", () => {
       createdAtMs: nowMs - 10,
       repeated: true
     })
+  })
+})
+
+describe("a mailbox that the service has opened for failure reports", () => {
+  const opened = { ...open, requestId: reportsRequestId }
+
+  const isUnused = (state: typeof open, head = 0) => {
+    const { answer } = decide(state, { _tag: "Describe", reader: {} }, { head })
+    return answer?._tag === "Described" && answer.view.isUnusedReports
+  }
+
+  it("is known as such until it is used or changed", () => {
+    expect([isUnused(opened), isUnused(open)]).toEqual([true, undefined])
+    expect(isUnused(opened, 1)).toBeUndefined()
+    for (const used of [{ version: 2 }, { blocks: [block] }, { registrations: [part("one")] }]) {
+      expect(isUnused({ ...opened, ...used })).toBeUndefined()
+    }
+  })
+
+  it("is not replaced by another one", () => {
+    expectRefused(decide(opened, { ...create, isAdmin: true }, { head: 0 }), "Taken")
   })
 })
 

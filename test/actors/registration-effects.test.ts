@@ -91,7 +91,8 @@ class World {
       documents,
       vapid: testVapid,
       schedule: [0, 5],
-      random: () => 0.5
+      random: () => 0.5,
+      records: { write: () => Effect.void }
     }
     const behaviors = [
       mailbox({ notificationsMax: 1_000, anonymousBytesMax: 1e9 }),

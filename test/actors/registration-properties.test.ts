@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { type Arbitrary, array, assert, boolean, constant, constantFrom, integer, oneof, property,
   record } from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -96,7 +97,8 @@ class World {
       documents: notificationDocuments,
       vapid: testVapid,
       schedule: [0, 5_000],
-      random: () => 0.5
+      random: () => 0.5,
+      records: { write: () => Effect.void }
     }),
     undefined,
     failureReportsFormat

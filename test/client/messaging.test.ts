@@ -298,6 +298,15 @@ it("chooses the mailbox that receives failure reports", async () => {
     .toBeInstanceOf(Unprocessable)
 })
 
+it("opens accounts with a mailbox for their failure reports, or without one", async () => {
+  const { reportsMailbox = "", token } = await admin.accounts.open("reported")
+  expect(reportsMailbox).toMatch(/^reports-[0-9a-f]{32}$/)
+  const { text } = await admin.request({ method: "GET", uri: "/accounts/reported" })
+  expect([token.startsWith("rst_"), text.includes(reportsMailbox)]).toEqual([true, true])
+  const refusing = await admin.accounts.open("refusing", [], { reports: false })
+  expect(refusing.reportsMailbox).toBeUndefined()
+})
+
 it("pauses and resumes relays, all or those to an origin", async () => {
   const { outgoing } = admin
   expect(await outgoing.pauses()).toEqual({ since: undefined, origins: [] })

@@ -215,7 +215,7 @@ describe("restante register", () => {
     const callback = `${echoing}/shared`
     const issued = await restante(["account", "add", "bob"])
     expect(issued.stderr).toMatch(
-      /^Token of bob, .*\nFailures of what bob sends are reported nowhere: give --reports-mailbox /
+      /^Token of bob, .*\nFailures of what bob sends are reported to its mailbox \S+\/reports-/
     )
     const bob: Environment = { RESTANTE_TOKEN: issued.stdout.trim() }
     const made = await restante(["register", "-", callback, "--wait"], bob, secretUri())

@@ -80,6 +80,22 @@ describe("the first start", () => {
     )
   })
 
+  it("opens a mailbox for the failure reports of each other account, or none", async () => {
+    const { url } = await start()
+    const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }
+    const added = await command(["account", "add", "eve"], asOperator)
+    const [path = ""] = /\/mailboxes\/reports-[0-9a-f]{32}/.exec(added.output) ?? []
+    const [token = ""] = /rst_\S+/.exec(added.output) ?? []
+    const own = { headers: { authorization: basic("eve", token) } }
+    expect((await send(url, `${path}?format=xml`, own)).status).toBe(200)
+    const refusing = await command(["account", "add", "ivy", "--no-reports"], asOperator)
+    expect(refusing.output).toContain("are reported nowhere: choose a mailbox at /accounts/ivy.")
+    const both = ["account", "add", "max", "--no-reports", "--reports-mailbox", "oops"]
+    expect((await command(both, asOperator)).output)
+      .toContain("there are both --reports-mailbox and --no-reports")
+    expect((await send(url, "/accounts/max", { headers: asAdmin })).status).toBe(404)
+  })
+
   it("leaves the name of the unused mailbox to admins, and to no other account", async () => {
     const { url } = await start()
     const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }

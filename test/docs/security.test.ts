@@ -10,7 +10,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "parsing and bounds of requests": [9, 10, 11, 24, 299, 303, 304, 305, 294],
   "secrets and permissions": [
     ...[15, 16, 17, 18, 19, 20, 25, 30, 52],
-    ...[219, 227, 245, 253, 266, 267, 289, 293, 295, 290, 306]
+    ...[219, 227, 245, 253, 266, 267, 289, 293, 295, 290, 306, 354]
   ],
   "scripts of strangers": [21, 22, 26, 27, 75, 229, 300, 296, 297, 328],
   "requests of other sites": [23, 28, 56, 187],

@@ -121,7 +121,8 @@ describe("the export of an account", () => {
     expect(kindsOf(lines)).toMatchObject({
       account: 1,
       pauses: 1,
-      mailbox: 1,
+      // With the one for its failure reports.
+      mailbox: 2,
       block: 1,
       registration: 1,
       sent: 2,
@@ -194,7 +195,10 @@ describe("the export of an account", () => {
       { kind: "unavailable", of: "mailboxes", id: box.split("/").at(-1) }
     ])
     const mailboxes = lines.filter(({ kind }) => kind === "mailbox").map(({ href }) => href)
-    expect(mailboxes).toEqual([expect.stringContaining("/mailboxes/doras-second")])
+    expect(mailboxes).toEqual([
+      expect.stringContaining("/mailboxes/doras-second"),
+      expect.stringContaining("/mailboxes/reports-")
+    ])
     expect(lines.at(-1)).toMatchObject({ kind: "end", lines: lines.length - 1, unavailable: 2 })
   })
 
@@ -203,8 +207,8 @@ describe("the export of an account", () => {
     const path = "/accounts/private/export"
     expect((await send("GET", path)).status).toBe(401)
     expect((await send("GET", path, { basic: service.bob })).status).toBe(403)
-    expect(await exported("private", basic)).toHaveLength(1)
-    expect(await exported("private", admin)).toHaveLength(1)
+    // The account, and its mailbox for failure reports.
+    for (const as of [basic, admin]) expect(await exported("private", as)).toHaveLength(2)
     const audit = await send("GET", "/audit?action=account.export&limit=1", { basic: admin })
     expect(childrenOf(audit.xml, "entry")[0]?.attributes)
       .toMatchObject({ account: "admin", outcome: "done", target: "/accounts/private" })

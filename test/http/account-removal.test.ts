@@ -89,6 +89,34 @@ const entriesOf = async (name: string): Promise<ReadonlyArray<string>> => {
   return (await Promise.all(ranges)).flat().map(({ key }) => key)
 }
 
+describe("the removal of an account with a mailbox for its failure reports", () => {
+  const reportsOf = async (name: string) =>
+    `/mailboxes/${
+      (await send("GET", `/accounts/${name}`, { basic: admin })).child("failure-reports")
+    }`
+
+  it("removes the mailbox, too, if nobody has used it", async () => {
+    await join("brief")
+    const reports = await reportsOf("brief")
+    expect(await statusOf(reports)).toBe(403)
+    expect((await send("DELETE", "/accounts/brief", { basic: admin })).status).toBe(204)
+    expect(await statusOf(reports)).toBe(410)
+    expect(await entriesOf("brief")).toEqual([])
+  })
+
+  it("is refused if something is in it, and deletes it with the rest", async () => {
+    const basic = await join("reported")
+    const reports = await reportsOf("reported")
+    const body = notification("m")
+    expect((await send("POST", reports, { basic, body })).status).toBe(202)
+    const refused = await send("DELETE", "/accounts/reported", { basic: admin })
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("owns 1 mailbox")])
+    const path = "/accounts/reported?owned=delete"
+    expect((await send("DELETE", path, { basic: admin })).status).toBe(202)
+    await allGone([reports])
+  })
+})
+
 describe("the removal of an account that owns something", () => {
   it("is refused without a word on what becomes of it", async () => {
     const basic = await join("careful")
@@ -126,7 +154,7 @@ describe("the removal of an account that owns something", () => {
     for (const path of Object.values(others)) expect(await statusOf(path, service.bob)).toBe(200)
     const progress = await send("GET", "/accounts/leaver", { basic: admin })
     expect(progress.status).toBe(410)
-    expect(progress.text).toContain("what it owned is being deleted, 6 resources so far")
+    expect(progress.text).toContain("what it owned is being deleted, 7 resources so far")
     const again = await send("DELETE", "/accounts/leaver?owned=delete", { basic: admin })
     expect(again.status).toBe(410)
     const audit = await send("GET", "/audit?action=account.remove&limit=1", { basic: admin })

@@ -43,10 +43,11 @@ const choose = (name: string) =>
 /** The notifications in a mailbox, once the condition holds. */
 const found = async (
   mailbox: string,
-  isDone: (urls: ReadonlyArray<string | undefined>) => boolean
+  isDone: (urls: ReadonlyArray<string | undefined>) => boolean,
+  basic = owner
 ) => {
   const read = async () =>
-    childrenOf((await send("GET", mailbox)).xml, "notification").map((one) => {
+    childrenOf((await send("GET", mailbox, { basic })).xml, "notification").map((one) => {
       const item = childOf(one, "item")
       if (item === undefined) throw new Error("there is no item")
       return { description: childText(item, "description"), url: childText(item, "url") }
@@ -74,17 +75,102 @@ const suspended = async (mailbox: string, at = mailbox, basic = owner): Promise<
 }
 
 /** An outgoing notification that no recipient takes. */
-const undelivered = async (...paths: ReadonlyArray<string>): Promise<string> => {
+const undelivered = (...paths: ReadonlyArray<string>): Promise<string> =>
+  undeliveredOf({ name: "admin", basic: owner }, ...paths)
+
+const undeliveredOf = async (
+  { basic, name }: { readonly name: string; readonly basic: string },
+  ...paths: ReadonlyArray<string>
+): Promise<string> => {
   const to = paths.map((path) => `<to>${origin}/${path}</to>`).join("")
   const item = "<item><description>d</description><url>http://example.org/m</url></item>"
   const body = `<notification>${to}${item}</notification>`
-  const sent = await send("POST", `${service.base}/outgoing/admin`, { body })
+  const sent = await send("POST", `${service.base}/outgoing/${name}`, { basic, body })
   const href = sent.header("location")
-  await service.until(href, (answer) => statusOf(answer) === "failed")
+  await eventually(
+    async () => statusOf(await send("GET", href, { basic })),
+    (status) => status === "failed"
+  )
   return href
 }
 
+/** Creates an account; its credentials, and the name of its mailbox for reports. */
+const join = async (name: string, settings = "", headers = {}) => {
+  const body = `<account><name>${name}</name>${settings}</account>`
+  const made = await send("POST", `${service.base}/accounts`, { body, headers })
+  expect(made.status).toBe(201)
+  return {
+    name,
+    basic: `${name}:${made.child("token")}`,
+    reports: made.child("failure-reports")
+  }
+}
+
+const ownName = /^reports-[0-9a-f]{32}$/
+
+const reportsOf = async (name: string): Promise<string | undefined> =>
+  (await send("GET", `${service.base}/accounts/${name}`)).child("failure-reports")
+
 describe("failure reports", () => {
+  it("of an account that has never chosen open a mailbox of its own", async () => {
+    // As the first accounts of a store, those of an issuer, and those of earlier versions.
+    expect(await reportsOf("admin")).toBeUndefined()
+    const page = await send("GET", account(), { accept: "text/html" })
+    expect(page.text).toContain("to a mailbox of their own, which the first report opens.")
+    const href = await undelivered("first")
+    const name = await eventually(() => reportsOf("admin"), (one) => one !== undefined)
+    expect(name).toMatch(ownName)
+    const mailbox = `${service.base}/mailboxes/${name}`
+    await eventually(() => send("GET", mailbox), ({ status }) => status === 200)
+    expect((await found(mailbox, (urls) => urls.includes(href))).map(({ url }) => url))
+      .toEqual([href])
+    // The next one goes there, too.
+    const next = await undelivered("second")
+    await reportsUpTo(mailbox, next)
+    expect(await reportsOf("admin")).toBe(name)
+  })
+
+  it("go to a mailbox that is opened with the account, and is its own", async () => {
+    const { basic, name, reports = "" } = await join("erin")
+    expect(reports).toMatch(ownName)
+    const mailbox = `${service.base}/mailboxes/${reports}`
+    expect((await send("GET", mailbox, { basic })).status).toBe(200)
+    const listed = await send("GET", `${service.base}/mailboxes`, { basic })
+    expect(listed.text).toContain(`href="${mailbox}"`)
+    expect((await send("GET", mailbox, { basic: service.bob })).status).toBe(403)
+    // A stranger could imitate a report.
+    const item = "<item><description>d</description><url>http://a.test/</url></item>"
+    const body = `<notification>${item}</notification>`
+    expect((await service.send("POST", mailbox, { body })).status).toBe(401)
+    const href = await undeliveredOf({ basic, name }, "of-erin")
+    const isThere = (urls: ReadonlyArray<string | undefined>) => urls.includes(href)
+    expect(await found(mailbox, isThere, basic)).toMatchObject([
+      { description: expect.stringMatching(/^“d” was not delivered/), url: href }
+    ])
+  })
+
+  it("are the same for a repeated request, and none if it says so", async () => {
+    const headers = { "Idempotency-Key": "\"join-frank-once-and-for-all\"" }
+    const once = await join("frank", "", headers)
+    expect(await join("frank", "", headers)).toEqual(once)
+    const none = "<failure-reports>none</failure-reports>"
+    const grace = await join("grace", none)
+    expect(grace.reports).toBeUndefined()
+    const { basic } = grace
+    const listed = await send("GET", `${service.base}/mailboxes`, { basic })
+    expect(childrenOf(listed.xml, "mailbox")).toEqual([])
+    // Whatever fails, no mailbox is opened.
+    await undeliveredOf(grace, "of-grace")
+    const page = await send("GET", `${service.base}/accounts/grace`, { accept: "text/html" })
+    expect(page.text).toContain("to no mailbox: only the pages show what has failed for good.")
+    const body = "<account><name>heidi</name><failure-reports>inbox</failure-reports></account>"
+    const refused = await send("POST", `${service.base}/accounts`, { body })
+    expect([refused.status, refused.text]).toEqual([
+      422,
+      expect.stringContaining("failure-reports")
+    ])
+  })
+
   it("say which registration was suspended, and why", async () => {
     const { href: reports } = await service.open("suspensions")
     expect((await choose("suspensions")).child("failure-reports")).toBe("suspensions")
@@ -151,7 +237,7 @@ describe("failure reports", () => {
     expect(last).toHaveLength(1)
   })
 
-  it("go to no mailbox by default, and to one of the account only", async () => {
+  it("go to none if the account wants none, and to one of the account only", async () => {
     const none = await send("PUT", account(), { body: "<account/>" })
     expect([none.status, none.child("failure-reports")]).toEqual([200, undefined])
     const refused = await choose("not-there")

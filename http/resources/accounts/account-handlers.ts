@@ -1,8 +1,9 @@
 /** Handlers of accounts and their tokens (protocol §4). */
 import { Effect } from "effect"
-import { type AccountMessage, type AccountReply, type AccountView, type TokenRights, type TokenView,
-  tooManyTokens } from "../../../actors/account/index.ts"
-import { accountTokensMax, failureReportsFormat, mailboxKind } from "../../../actors/index.ts"
+import { type AccountMessage, type AccountReply, type AccountView, removeUnusedReports,
+  type TokenRights, type TokenView, tooManyTokens } from "../../../actors/account/index.ts"
+import { accountTokensMax, failureReportsFormat, mailboxKind, openReportsMailbox,
+  reportsMailboxName } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
@@ -123,6 +124,30 @@ const requireExpiryOfToken = (
         "name no time or an earlier one, or use another token"
     ))
 
+/**
+ * The name of the mailbox for the failure reports of a new account: the same in each repetition of
+ * the request. Undefined while a node of an earlier version reports nothing.
+ */
+const nameForReports = ({ system }: Service, { ids }: Call): string | undefined =>
+  system.format() < failureReportsFormat
+    ? undefined
+    : reportsMailboxName(Buffer.from(ids.id("reports"), "base64url"))
+
+/**
+ * Opens the mailbox for the failure reports of a new account. Where that fails, the account has its
+ * token nevertheless, and a repetition of the request or the first report opens the mailbox.
+ */
+const openForReports = (service: Service, account: string, name: string): Effect.Effect<void> =>
+  openReportsMailbox(service.records, service.system, account, name).pipe(
+    Effect.catch((failure) =>
+      Effect.logWarning(
+        `the mailbox ${name} for the failure reports of ${account} may not be open yet: ` +
+          "its first report opens it",
+        failure
+      )
+    )
+  )
+
 const createAccount = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -135,21 +160,29 @@ const createAccount = Effect.fnUntraced(function*(
   // The first token has no more rights than the one that creates it, and expires with it.
   const { expiresAtMs } = admin
   const rights = { ...rightsOf(admin), ...expiresAtMs === undefined ? {} : { expiresAtMs } }
+  const { hasReports, name, roles } = input
+  const reportsMailbox = hasReports ? nameForReports(service, call) : null
+  const reports = reportsMailbox === undefined ? {} : { reportsMailbox }
   const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
-    { _tag: "Create", caller, requestId, ...input, ...added, ...rights }
+    { _tag: "Create", caller, requestId, name, roles, ...reports, ...added, ...rights }
   )))
   const { view: created } = expectReply(reply, "Created")
   const first = created.tokens.find(({ id }) => id === tokenId)
   if (first === undefined) return yield* revokedToken(service, ref, tokenId)
   // A repetition by another token of the admin finds the token that the first attempt has made.
   yield* requireExpiryOfToken(ref, first.expiresAtMs)
+  // A repetition may find that the account has chosen another one since.
+  if (reportsMailbox && created.failureReports === reportsMailbox) {
+    yield* openForReports(service, name, reportsMailbox)
+  }
   const view = createdView(service, created, tokenId, token)
-  return createdAnswer(service, accountPath(input.name), view, noStore)
+  return createdAnswer(service, accountPath(name), view, noStore)
 })
 
 export const postAccounts = defineHandler(function*(service, call) {
   const admin = yield* requireAdmin(service, call)
   const input = yield* readAccountInput(call)
+  if (!input.hasReports) yield* requireFormat(service, failureReportsFormat)
   const operation = {
     caller: callerOf(admin),
     action: "account.create",
@@ -220,8 +253,9 @@ const requireNothingOwned = Effect.fnUntraced(function*(
 
 /**
  * Removes an account. If what it owns goes too, its actor deletes that, also after a crash.
- * Otherwise the actor deletes nothing: what a request under way creates after the look is kept,
- * and a GET of the account (410) or another DELETE (409) names it.
+ * Otherwise only the mailbox goes that the service has opened for its failure reports, if it is
+ * unused: what a request under way creates after the look is kept, and a GET of the account (410)
+ * or another DELETE (409) names it.
  */
 const removeAccount = Effect.fnUntraced(function*(
   service: Service,
@@ -246,7 +280,10 @@ const removeAccount = Effect.fnUntraced(function*(
     const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
     const isGone = isRefusal(reply) && reply.reason === "Gone"
     // The removal of the records may have failed after that of the account: a repetition resumes.
-    if (isGone || !isRefusal(reply)) yield* removeTokens(service, ref.name)
+    if (isGone || !isRefusal(reply)) {
+      yield* removeTokens(service, ref.name)
+      if (!isOwnedToo) yield* removeUnusedReports(service, service.system, ref.name)
+    }
     if (isRefusal(reply)) yield* refusalError(reply)
   })
   const operation = {

@@ -7,12 +7,14 @@ import { childrenOf, childText, isText, textOf } from "../../formats/xml/index.t
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
 import { type Call, type HttpError, readInput, type RequestInput,
   unprocessable } from "../../pipeline/index.ts"
-import { roles } from "./account-views.ts"
+import { noReports, roles } from "./account-views.ts"
 
 /** A new account. */
 export interface AccountInput {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
+  /** Whether a mailbox is opened for its failure reports. */
+  readonly hasReports: boolean
 }
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
@@ -38,9 +40,15 @@ export const readAccountInput = Effect.fnUntraced(
     }
     // The form of the page sends an empty role for none.
     const names = textsOf("role").filter((role) => input._tag === "Document" || role !== "")
-    return names.every(isRole)
-      ? { name, roles: [...new Set(names)] }
-      : yield* unprocessable(`the roles are ${roles.join(", ")}`)
+    if (!names.every(isRole)) return yield* unprocessable(`the roles are ${roles.join(", ")}`)
+    const reports = textsOf("failure-reports")
+    if (reports.some((text) => text !== "" && text !== noReports)) {
+      return yield* unprocessable(
+        `failure-reports of a new account, which has no mailbox yet, is ${noReports} for no ` +
+          "reports: leave it out for a mailbox of their own, or choose one by PUT of the account"
+      )
+    }
+    return { name, roles: [...new Set(names)], hasReports: !reports.includes(noReports) }
   }
 )
 

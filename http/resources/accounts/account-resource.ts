@@ -8,7 +8,8 @@ import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
   postAccountForm, postAccounts, postToken, postTokenForm, putAccount } from "./account-handlers.ts"
 import { expirySchema, formScopeSchema, scopeSchema, tokenNameSchema } from "./account-schemas.ts"
-import { accountForm, accountRemovalForm, reportsForm, tokenForm } from "./account-views.ts"
+import { accountForm, accountRemovalForm, noReports, reportsForm,
+  tokenForm } from "./account-views.ts"
 
 const role = ref("Role")
 
@@ -37,6 +38,13 @@ const failureReports = {
   description: "The account's mailbox that receives its failure reports; left out for none."
 }
 
+const newReports = {
+  ...oneOf("", noReports),
+  description:
+    `${noReports}: no mailbox is opened for failure reports, and they go nowhere until ` +
+    "one is chosen. By default one is opened, which the account owns and the answer names."
+}
+
 export const accountResource: ResourceDefinition = {
   tag: "accounts",
   about: "Accounts, their roles and their tokens.",
@@ -53,9 +61,11 @@ export const accountResource: ResourceDefinition = {
       "failure-reports": failureReports
     }),
     Accounts: rootElement("accounts", { account: list(ref("Account")) }, ["account"]),
-    NewAccount: rootElement("account", { name: slug, role: { anyOf: [role, list(role)] } }, [
-      "name"
-    ]),
+    NewAccount: rootElement("account", {
+      name: slug,
+      role: { anyOf: [role, list(role)] },
+      "failure-reports": newReports
+    }, ["name"]),
     Token: rootElement("token", token, ["href", "id", "created"]),
     Tokens: rootElement("tokens", { ...attributes({ href: uri }), token: list(ref("Token")) }, [
       "href"
@@ -83,11 +93,15 @@ export const accountResource: ResourceDefinition = {
       handle: postAccounts,
       form: () => accountForm,
       id: "createAccount",
-      summary: "Creates an account, for the role admin",
+      summary: "Creates an account and a mailbox for its failure reports, for the role admin",
       needs: "role",
       scopes: ["admin"],
       body: documentRequestBody("NewAccount", {
-        form: formSchema({ name: slug, role: oneOf("", ...Role.literals) }, ["name"])
+        form: formSchema({
+          name: slug,
+          role: oneOf("", ...Role.literals),
+          "failure-reports": newReports
+        }, ["name"])
       }),
       problems: ["gone"],
       responses: { 201: viewResponse("Account", "The account, with its first token") }

@@ -20,6 +20,9 @@ export const tokenPath = (name: string, id: string): string => `${tokensPath(nam
 
 export const roles: ReadonlyArray<Role> = Role.literals
 
+/** In place of a mailbox: a new account gets no failure reports. */
+export const noReports = "none"
+
 /** The scope of a token as one text; undefined for a token with all rights of its account. */
 const scopeOf = (token: TokenView): string | undefined => scopeWords(token).join(" ") || undefined
 
@@ -156,17 +159,27 @@ const tokenTable = (name: string, tokens: ReadonlyArray<TokenView>): Html =>
 const rolesOf = ({ roles: names }: AccountView): string =>
   names.length === 0 ? "none" : names.join(", ")
 
+/** Where the failure reports of an account go. */
+const reportsText = ({ failureReports, reportsUndecided }: AccountView): Html => {
+  if (failureReports !== undefined) {
+    return html`to ${link(`/mailboxes/${failureReports}`, failureReports)}`
+  }
+  return html`${
+    reportsUndecided === true
+      ? "to a mailbox of their own, which the first report opens."
+      : "to no mailbox: only the pages show what has failed for good."
+  }`
+}
+
 const accountPage = (
   account: AccountView,
   used: { readonly bytes: number; readonly bytesMax: number }
 ): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
 <dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd>
-<dt>Failure reports</dt><dd>${
-    account.failureReports === undefined
-      ? html`to no mailbox: only the pages show what has failed for good.
+<dt>Failure reports</dt><dd>${reportsText(account)}${
+    account.failureReports === undefined && html`
 ${link("#failure-reports-failure-reports", "Choose a mailbox")}`
-      : html`to ${link(`/mailboxes/${account.failureReports}`, account.failureReports)}`
   }</dd>
 <dt>Content</dt><dd>${
     link(
@@ -260,7 +273,8 @@ export const createdView = (
 ): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account, { tokenId, token }),
-  body: tokenOnce(token),
+  body: html`${tokenOnce(token)}<p>Failure reports: ${reportsText(account)}</p>
+`,
   links: [collectionLink, { rel: "self", href: accountPath(account.name), title: "The account" }]
 })
 
@@ -306,6 +320,13 @@ export const accountForm: HtmlForm = {
       type: "select",
       value: "",
       options: [["", "none"], ...roles.map((role): [string, string] => [role, role])]
+    },
+    {
+      name: "failure-reports",
+      label: "Open no mailbox for its failure reports",
+      type: "checkbox",
+      option: noReports,
+      hint: "By default a mailbox of its own gets a report when something could not be delivered."
     }
   ],
   submit: "Create"

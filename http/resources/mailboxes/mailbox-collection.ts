@@ -4,7 +4,8 @@
  */
 import { Effect, Option } from "effect"
 import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
-  type MailboxView, type OwnerSettings } from "../../../actors/mailbox/index.ts"
+  type MailboxView, openForOwner, ownersEntry,
+  type OwnerSettings } from "../../../actors/mailbox/index.ts"
 import type { AccountMessage, AccountReply, TokenScope } from "../../../actors/account/index.ts"
 import { accountKind, failureReportsFormat } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
@@ -30,10 +31,6 @@ import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { settingsForm } from "./settings-views.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
-
-/** Enters a mailbox in an account's list. */
-const writeToOwner = ({ records }: Service, owner: string, name: string) =>
-  records.write([{ table: mailboxOwnersTable, key: `${owner}/${name}`, value: "" }])
 
 /** Removes a mailbox from an account's list. A failure leaves a hint that the list ignores. */
 const removeFromOwner = (
@@ -151,7 +148,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
     asking({ _tag: "CheckCreate", ...request }),
     () =>
       Effect.andThen(
-        writeToOwner(service, account.name, mailbox.name),
+        service.records.write([ownersEntry(account.name, mailbox.name)]),
         asking({ _tag: "Create", ...request, settings, ...hashes })
       )
   )
@@ -199,12 +196,11 @@ export const openFirstMailbox = Effect.fnUntraced(function*(
   const mailbox = mailboxRefNamed(service, "inbox")
   const { hashes, secrets: { sharedHref } } = makeSecrets(mailbox, randomIds)
   const settings = yield* readSettings(() => undefined, service.settings)
-  yield* writeToOwner(service, owner, mailbox.name)
-  const requestId = firstStartRequestId
-  const message: MailboxMessage = { _tag: "Create", requestId, owner, settings, ...hashes }
-  const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
+  const { name } = mailbox
+  const opened = { name, owner, requestId: firstStartRequestId, settings, ...hashes }
+  const reply = yield* openForOwner(service.records, service.system, opened)
   if (isRefusal(reply)) return undefined
-  yield* chooseForReports(service, owner, mailbox.name)
+  yield* chooseForReports(service, owner, name)
   return { href: mailbox.href, sharedHref }
 })
 
