@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * Makes `http/formats/html/lucide.ts`, the icons of the pages: `node deploy/generate/icons.mjs`.
- * They are those of a package that the pages use. The file is in the sources, so that a build needs
- * no package of icons, and `test/deploy/icons.test.ts` makes it again and compares.
+ * Makes `http/formats/html/packages/lucide.ts`, the icons of the pages: `node
+ * deploy/generate/icons.mjs`. They are those of a package that the pages use. The file is in the
+ * sources, so that a build needs no package of icons, and `test/deploy/icons.test.ts` makes it
+ * again and compares.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -16,7 +17,7 @@ const require = createRequire(import.meta.url)
 const folder = dirname(require.resolve("lucide-static/package.json"))
 
 /** The made file. */
-const iconsFile = new URL("../../http/formats/html/lucide.ts", import.meta.url)
+const iconsFile = new URL("../../http/formats/html/packages/lucide.ts", import.meta.url)
 
 /** What an icon stands for in the pages, and its name in the package. */
 const icons = {

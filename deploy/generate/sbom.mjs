@@ -39,8 +39,13 @@ const hashesOf = ({ integrity }) => {
   return { hashes: [{ alg: `SHA-${algorithm}`, content }] }
 }
 
-/** Packages of development with files that are a part of the program: typeface, icons, charts. */
-const copiedPackages = ["@fontsource-variable/inter", "lucide-static", "uplot"]
+/** Packages of development with files that are a part of the program, which the pages use. */
+const copiedPackages = [
+  "@fontsource-variable/inter",
+  "lucide-static",
+  "modern-normalize",
+  "uplot"
+]
 
 /** The packages of the lock that the program may need at run time, by their folders. */
 const runtimePackages = (lock) =>

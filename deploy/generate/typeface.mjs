@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Makes `http/formats/html/inter.ts`, the typeface of the pages: `node
+ * Makes `http/formats/html/packages/inter.ts`, the typeface of the pages: `node
  * deploy/generate/typeface.mjs`. It is the variable font Inter of a package, with only the
  * characters, features and weights that the pages use. The file is in the sources, so that a build
  * needs no font tools, and `test/deploy/typeface.test.ts` makes it again and compares.
@@ -18,7 +18,7 @@ const require = createRequire(import.meta.url)
 const folder = dirname(require.resolve("@fontsource-variable/inter/package.json"))
 
 /** The made file. */
-const typefaceFile = new URL("../../http/formats/html/inter.ts", import.meta.url)
+const typefaceFile = new URL("../../http/formats/html/packages/inter.ts", import.meta.url)
 
 const between = (first, last) =>
   Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at)).join("")

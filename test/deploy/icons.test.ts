@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { expect, it } from "vitest"
-import { iconShapes } from "../../http/formats/html/lucide.ts"
+import { iconShapes } from "../../http/formats/html/packages/lucide.ts"
 import { root, textOf } from "./sources.ts"
 import { run } from "./tools.ts"
 
@@ -11,7 +11,7 @@ it("are made again from the package, and are the same", () => {
   const module = JSON.stringify(pathToFileURL(join(root, "deploy/generate/icons.mjs")))
   const code = `import { makeIcons } from ${module}; process.stdout.write(makeIcons())`
   const made = run(process.execPath, ["--input-type=module", "-e", code])
-  const source = readFileSync(join(root, "http/formats/html/lucide.ts"), "utf8")
+  const source = readFileSync(join(root, "http/formats/html/packages/lucide.ts"), "utf8")
   expect([made.code, made.output === source]).toEqual([0, true])
 })
 

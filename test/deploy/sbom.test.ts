@@ -17,7 +17,7 @@ const components = listAt(sbom, "components")
 const ofType = (type: string) => components.filter((one) => at(one, "type") === type)
 
 /** The packages of development whose files are a part of the program. */
-const copied = ["@fontsource-variable/inter", "lucide-static", "uplot"]
+const copied = ["@fontsource-variable/inter", "lucide-static", "modern-normalize", "uplot"]
 
 /** Packages of the lock by their folders, without development's. */
 const wanted = Object.entries(treeAt(json("package-lock.json"), "packages"))
@@ -84,6 +84,7 @@ describe("the list of packages", () => {
     const names = Object.keys({ ...Object(dependencies), ...Object(optionalDependencies) })
     expect(listAt(direct, "dependsOn")).toHaveLength(names.length + copied.length)
     expect(listAt(direct, "dependsOn").join(" ")).toContain("pkg:npm/%40fontsource-variable/inter@")
+    expect(listAt(direct, "dependsOn").join(" ")).toContain("pkg:npm/modern-normalize@")
     expect(listAt(direct, "dependsOn").join(" ")).toContain("pkg:npm/uplot@")
     expect(listAt(direct, "dependsOn").join(" ")).toMatch(/undici@.* .*uws|uwsjs\/core@.*undici@/)
   })

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { expect, it } from "vitest"
-import { interFont } from "../../http/formats/html/inter.ts"
+import { interFont } from "../../http/formats/html/packages/inter.ts"
 import { root } from "./sources.ts"
 import { run } from "./tools.ts"
 
@@ -14,7 +14,7 @@ it("is made again from the package, and is the same", () => {
   const module = JSON.stringify(pathToFileURL(join(root, "deploy/generate/typeface.mjs")))
   const code = `import { makeTypeface } from ${module}; process.stdout.write(await makeTypeface())`
   const made = run(process.execPath, ["--input-type=module", "-e", code])
-  const source = readFileSync(join(root, "http/formats/html/inter.ts"), "utf8")
+  const source = readFileSync(join(root, "http/formats/html/packages/inter.ts"), "utf8")
   expect([made.code, made.output === source]).toEqual([0, true])
 })
 

@@ -103,7 +103,7 @@ describe("the source tree", () => {
     const words = new RegExp(`\\b(${alternatives.join("|")})\\b`, "i")
     // These name the words that are not used, quote the specification, or have a license.
     const pagesQuoting = "(test/)?docs/(glossary|protocol)(\\.test\\.ts|\\.md)"
-    const licenses = "http/formats/html/(inter|lucide|scripts/uplot)\\.ts"
+    const licenses = "http/formats/html/(packages/\\w+|scripts/uplot)\\.ts"
     const quoting = new RegExp(`^(${licenses}|test/house/|${pagesQuoting})`)
     const texts = [...files.filter((file) => /\.(ts|mjs|md)$/.test(file)), ...pages, "README.md"]
       .filter((file) => !quoting.test(file)).map((file) => [file, textOf(file)] as const)

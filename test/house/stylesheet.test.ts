@@ -1,6 +1,12 @@
-/** The stylesheet of the pages: lengths of text, distances, corners and shadows are tokens. */
+/**
+ * The stylesheet of the pages: lengths of text, distances, corners and shadows are tokens. Its base
+ * is that of a package, without tokens.
+ */
 import { expect, it } from "vitest"
 import { stylesheet } from "../../http/formats/html/index.ts"
+import { normalizeRules } from "../../http/formats/html/packages/normalize.ts"
+
+const own = stylesheet.slice(normalizeRules.length)
 
 /** The properties that take their lengths from tokens. */
 const governed = new RegExp(
@@ -38,8 +44,21 @@ const literalsIn = (css: string): ReadonlyArray<string> =>
     .map(({ property, selector, value }) => `${selector} { ${property}: ${value} }`)
 
 it("has no length of text, distance, corner or shadow outside of the tokens", () => {
-  expect(declarationsOf(stylesheet).length).toBeGreaterThan(300)
-  expect(literalsIn(stylesheet)).toEqual([])
+  expect(stylesheet.startsWith(normalizeRules)).toBe(true)
+  expect(declarationsOf(own).length).toBeGreaterThan(300)
+  expect(literalsIn(own)).toEqual([])
+})
+
+/** Each declaration of a selector that stands alone, as `selector property:value`. */
+const singlesOf = (css: string): ReadonlyArray<string> =>
+  declarationsOf(css).flatMap(({ property, selector, value }) =>
+    selector.split(",").map((one) => `${one.trim()} ${property}:${value}`)
+  )
+
+it("repeats nothing of its base", () => {
+  const base = new Set(singlesOf(normalizeRules))
+  expect(base).toContain("body margin:0")
+  expect(singlesOf(own).filter((one) => base.has(one))).toEqual([])
 })
 
 it.each([

@@ -151,6 +151,7 @@ describe("fixed files", () => {
     expect((await send("GET", "/style.css")).text).toContain(`url(${path}) format("woff2")`)
     const license = await send("GET", "/fonts/OFL.txt")
     expect(license.text).toContain("SIL OPEN FONT LICENSE Version 1.1")
+    expect(license.text).toContain("Copyright (c) Sindre Sorhus")
     for (const other of ["/fonts/inter.woff2", "/fonts/OFL.txt~x", "/fonts/__proto__"]) {
       expect((await send("GET", other)).status).toBe(404)
     }

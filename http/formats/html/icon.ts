@@ -3,7 +3,7 @@
  * text does not say, so that assistive technology skips them. They are inline, since the policy of
  * a page allows no other picture without a request.
  */
-import { iconShapes } from "./lucide.ts"
+import { iconShapes } from "./packages/index.ts"
 import { type Html, html, raw } from "./template.ts"
 
 export type IconName = keyof typeof iconShapes

@@ -5,9 +5,8 @@ export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type FormRank, type HtmlForm, methodControl, outdatedForm,
   redisplayedForm, renderButton, renderDocsSearch, renderForm, versionControl } from "./forms.ts"
 export { icon } from "./icon.ts"
-export { interFont, interLicense } from "./inter.ts"
 export { type PageLink, renderPage } from "./layout.ts"
-export { iconsLicense } from "./lucide.ts"
+export { iconsLicense, interFont, interLicense, normalizeLicense } from "./packages/index.ts"
 export { addressLink, badge, cardTable, copyField, emptyState, type Heading, livePart, liveState,
   namedLink, secretsOnce, shortUri, sizeText, statusBadge, type StatusBadges, table, time, timeAgo,
   timeAt, uriName } from "./parts.ts"

@@ -1,4 +1,8 @@
-/** The stylesheet, served at `/style.css`: phone first, light and dark, one typeface. */
+/**
+ * The stylesheet, served at `/style.css`: phone first, light and dark, one typeface. Its base is
+ * modern-normalize; the rules here come after it, and none repeats it.
+ */
+import { normalizeRules } from "./packages/index.ts"
 import { typefaceRule } from "./typeface.ts"
 
 /**
@@ -31,9 +35,8 @@ const tokens = `:root{--text-xs:.75rem;--text-sm:.875rem;--text-md:1rem;--text-l
 `
 
 /** Text: font sizes of one scale (1.2), and the typeface, or one of the reader's own fonts. */
-const text = `*{box-sizing:border-box}
-html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:var(--space-4)}
-body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere;
+const text = `html{scroll-padding-top:var(--space-4)}
+body{background:var(--paper);color:var(--ink);overflow-wrap:anywhere;
 font:var(--text-md)/1.55 Inter,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main,footer{padding:0 max(var(--space-4),50% - var(--page))}
 h1,h2,h3,.brand{letter-spacing:-.015em;font-weight:650}
@@ -49,7 +52,7 @@ a:hover{text-decoration-thickness:2px}
 main:focus{outline:0}
 small,.quiet,footer{color:var(--quiet);font-size:var(--text-sm)}
 .quiet time,td time{white-space:nowrap}
-pre,code{font:var(--text-sm)/1.5 ui-monospace,"Cascadia Mono",Menlo,monospace}
+pre,code,kbd,textarea.code{font:var(--text-sm)/1.5 ui-monospace,"Cascadia Mono",Menlo,monospace}
 pre{white-space:pre-wrap;background:var(--raised);border-radius:var(--radius-md);
 padding:var(--space-3) var(--space-4);
 margin:var(--space-2) 0}
@@ -166,7 +169,7 @@ dialog::backdrop{background:#0008}
 dialog h2{margin:var(--space-3) 0}
 dl.keys{display:grid;grid-template-columns:auto 1fr;gap:var(--space-1) var(--space-5)}
 .keys dt{margin:0}
-kbd{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace;border:1px solid var(--edge);
+kbd{border:1px solid var(--edge);
 border-radius:var(--radius-sm);
 padding:var(--space-0) var(--space-2);color:var(--ink);white-space:nowrap}
 @media(max-width:30rem){.steps>li{padding-left:0}.steps>li::before{top:0}
@@ -288,7 +291,6 @@ font-size:var(--text-sm);line-height:1.4}
 .chip span{min-width:0}.chip .fault{display:block}
 .chip button.small{min-height:1.6rem;min-width:1.6rem;padding:0;border-color:transparent;
 border-radius:var(--radius-full);line-height:1}
-textarea.code{font:var(--text-sm)/1.5 ui-monospace,Menlo,monospace}
 [aria-invalid=true]{border:2px solid var(--bad)}
 .fault{color:var(--bad);font-weight:600}
 .saved{color:var(--wait);font-weight:600;white-space:pre-wrap}
@@ -297,7 +299,7 @@ button{background:var(--accent);border-color:var(--accent);color:var(--on-accent
 min-height:2.75rem;padding:var(--space-2) var(--space-4);cursor:pointer}
 [aria-disabled=true]{opacity:.65;cursor:progress}
 [aria-busy=true]:not(button){opacity:.5}
-button[aria-busy=true]::after{content:"";display:inline-block;width:.75em;height:.75em;
+button[aria-busy=true]::after{content:"";display:inline-block;width:1em;height:1em;
 margin-left:var(--space-2);vertical-align:-.05em;border:2px solid;border-top-color:transparent;
 border-radius:var(--radius-full)}
 @media(prefers-reduced-motion:no-preference){
@@ -364,8 +366,5 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = typefaceRule + colors + tokens + text + frame + lists + tables + charts +
-  shards +
-  forms +
-  documentation +
-  others
+export const stylesheet = normalizeRules + typefaceRule + colors + tokens + text + frame + lists +
+  tables + charts + shards + forms + documentation + others

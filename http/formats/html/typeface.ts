@@ -1,6 +1,6 @@
 /** The typeface of the pages as a file of the service, whose name changes with its content. */
 import { createHash } from "node:crypto"
-import { interFont } from "./inter.ts"
+import { interFont } from "./packages/index.ts"
 
 const hexCharacters = 16
 

@@ -1,7 +1,7 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
 import { chartsScript, chipsScript, iconPath, iconsLicense, interFont, interLicense, listScript,
-  liveScript, notifyScript, pageScript, searchScript, serviceWorker, stylesheet,
+  liveScript, normalizeLicense, notifyScript, pageScript, searchScript, serviceWorker, stylesheet,
   typefaceName } from "../../formats/html/index.ts"
 import { contentTypeOf, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, type Schema, text as textSchema,
@@ -125,9 +125,10 @@ export const fileOperations: ResourceDefinition["operations"] = {
   "GET /fonts/{file}": typefaceOperation,
   "GET /fonts/OFL.txt": textOperation(
     "getTypefaceLicense",
-    "Reads the licenses of the typeface and of the icons",
+    "Reads the licenses of the typeface, of the icons and of the stylesheet's base",
     contentTypeOf("text/plain"),
-    `${interLicense}\nThe icons of the pages are of Lucide:\n\n${iconsLicense}`
+    `${interLicense}\nThe icons of the pages are of Lucide:\n\n${iconsLicense}\n` +
+      `The base of the stylesheet is modern-normalize:\n\n${normalizeLicense}`
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),
