@@ -4,7 +4,7 @@
  */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { launchBrowser, openTab } from "./browser/browser.ts"
+import { launchBrowser } from "./browser/browser.ts"
 import { createSamplePages } from "./browser/sample-pages.ts"
 import { takeTour } from "./browser/tour.ts"
 import { asAdmin, basic, childOf, expectStatus, parseXml, postXml } from "./client.ts"
@@ -12,10 +12,12 @@ import { outgoingFlow, registrationFlow } from "./flows/delivery-flows.ts"
 import { docsFlow, errorFlow, themeFlow } from "./flows/documentation-flows.ts"
 import { cabinetFlow, contentFlow, mailboxFlow, notifyFlow,
   webhookFlow } from "./flows/mailbox-flows.ts"
+import { filesFlow, filterFlow } from "./flows/message-flows.ts"
 import { accountFlow, administrationFlow, clusterFlow,
   signInFlow } from "./flows/operation-flows.ts"
 import { bridgeFlow, queryFlow, tableFlow } from "./flows/row-flows.ts"
-import { type Actor, type Look, lookName, Walk } from "./flows/walk.ts"
+import { type Actor, type BrowserState, flowLooks, type Look, lookName,
+  Walk } from "./flows/walk.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
 
@@ -25,12 +27,6 @@ const lookHangsMs = 3_600_000
 let service: Service
 let browser: Browser
 let base: string
-
-const looks: ReadonlyArray<Look> = [390, 768, 1_280].flatMap((width) =>
-  (["light", "dark"] as const).flatMap((theme) =>
-    [true, false].map((isScripted) => ({ width, theme, isScripted }))
-  )
-)
 
 const tourFlow = async (walk: Walk): Promise<void> => {
   const origin = await receiver((received, response) => {
@@ -53,6 +49,8 @@ const flows: Readonly<Record<string, Flow>> = {
   "sign-in": { take: signInFlow, isSignedOut: true },
   tour: { take: tourFlow },
   mailbox: { take: mailboxFlow },
+  filter: { take: filterFlow },
+  files: { take: filesFlow },
   webhooks: { take: webhookFlow },
   notify: { take: notifyFlow },
   cabinet: { take: cabinetFlow },
@@ -97,25 +95,13 @@ const createActor = async (account: string): Promise<Actor> => {
   return { account, token, authorization: basic(account, token) }
 }
 
-type State = Awaited<ReturnType<ReturnType<Walk["tab"]["page"]["context"]>["storageState"]>>
-
-const openWalk = async (look: Look, flow: string, actor: Actor, state?: State): Promise<Walk> => {
-  const tab = await openTab(browser, { script: look.isScripted, scheme: look.theme }, {
-    viewport: { width: look.width, height: look.width < 500 ? 844 : 900 },
-    reducedMotion: "reduce",
-    permissions: ["clipboard-read", "clipboard-write"],
-    ...state === undefined ? {} : { storageState: state }
-  })
-  return new Walk(tab, { base, look, flow, actor })
-}
+const openWalk = (look: Look, flow: string, actor: Actor, state?: BrowserState): Promise<Walk> =>
+  Walk.open(browser, { base, look, flow, actor }, state)
 
 /** Signs in by the form, for all flows of a look. */
-const signedInState = async (look: Look, actor: Actor): Promise<State> => {
+const signedInState = async (look: Look, actor: Actor): Promise<BrowserState> => {
   const walk = await openWalk(look, "state", actor)
-  await walk.begin("/sign-in")
-  await walk.fill("Account", actor.account)
-  await walk.fill("Token", actor.token)
-  await walk.enter("Sign in")
+  await walk.signIn()
   const state = await walk.tab.page.context().storageState()
   await walk.tab.close()
   return state
@@ -126,7 +112,7 @@ const faultOf = async (
   name: string,
   { isSignedOut = false, take }: Flow,
   look: Look,
-  [actor, guest, state]: readonly [Actor, Actor, State]
+  [actor, guest, state]: readonly [Actor, Actor, BrowserState]
 ): Promise<ReadonlyArray<string>> => {
   const walk = isSignedOut
     ? await openWalk(look, name, guest)
@@ -146,7 +132,7 @@ const faultOf = async (
   }
 }
 
-it.concurrent.each(looks.map((look) => [lookName(look), look] as const))(
+it.concurrent.each(flowLooks.map((look) => [lookName(look), look] as const))(
   "every flow is taken by keyboard alone (%s)",
   async (name, look) => {
     const actor = await createActor(`user-${name}`)

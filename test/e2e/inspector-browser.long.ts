@@ -13,11 +13,12 @@ import { resourceTable } from "../../http/resource-table.ts"
 import { address, keyOf } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "../http/harness.ts"
 import { outgoing, recipients, startReceiver } from "../http/outgoing-harness.ts"
-import { quarantineActor } from "../http/quarantined-actor.ts"
+import { quarantineActor, quarantineMailbox } from "../http/quarantined-actor.ts"
 import { eventually } from "../http/receiver.ts"
 import { everyLookFaultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
 import { Keyboard } from "./browser/keyboard.ts"
+import { flowLooks, lookName, Walk } from "./flows/walk.ts"
 
 const basic = `admin:${adminToken}`
 
@@ -160,6 +161,39 @@ it.each(samples)(
     expect(await fact(page, "In memory").innerText()).toBe("yes")
     expect(await fact(page, "Last fault").innerText()).toMatch(/^\w*Error at /)
     await tab.close()
+  }
+)
+
+/** A quarantine is lifted from the list of the cluster, and from the page of the actor. */
+it.each(flowLooks.map((look) => [lookName(look), look] as const))(
+  "lifts quarantines by keyboard alone (%s)",
+  async (name, look) => {
+    const actor = { account: "admin", token: adminToken, authorization: "" }
+    const walk = await Walk.open(browser, { base: service.base, look, flow: "quarantine", actor })
+    const id = `broken-${name}`
+    const body = `<mailbox><name>${id}</name></mailbox>`
+    expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
+    const statusNow = async () => (await service.send("GET", `/mailboxes/${id}`, { basic })).status
+    const breakIt = async (): Promise<void> => {
+      await quarantineMailbox(service, id)
+      expect(await statusNow()).toBe(503)
+    }
+    await walk.signIn()
+    await breakIt()
+    await walk.begin("/cluster")
+    await walk.step("cluster", "Cluster")
+    await walk.enter(`Lift the quarantine of mailbox/${id}`)
+    await walk.step("lifted", "Cluster")
+    expect(await statusNow()).toBe(200)
+    await breakIt()
+    await walk.begin("/cluster")
+    await walk.enter(`mailbox/${id}`)
+    await walk.step("actor", `mailbox/${id}`)
+    await walk.enter("Lift the quarantine")
+    expect(await walk.tab.heading()).toBe("Cluster")
+    expect(await statusNow()).toBe(200)
+    expect(walk.faults).toEqual([])
+    await walk.tab.close()
   }
 )
 

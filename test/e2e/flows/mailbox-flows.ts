@@ -1,5 +1,7 @@
 /** Mailboxes and cabinets: opening, depositing, reading, searching, removing. */
 import { expect } from "vitest"
+import { createHmac } from "node:crypto"
+import { expectStatus, send } from "../client.ts"
 import type { Walk } from "./walk.ts"
 
 const deposit = async (walk: Walk, about: string): Promise<void> => {
@@ -176,7 +178,27 @@ export const mailboxFlow = async (walk: Walk): Promise<void> => {
 const webhooksOf = ({ tab: { page } }: Walk): Promise<string> =>
   page.locator("dt", { hasText: "Webhooks" }).locator("xpath=following-sibling::dd[1]").innerText()
 
-/** The webhooks of a mailbox: one fault, then a sender with a secret, then none any more. */
+const githubBody = JSON.stringify({
+  action: "opened",
+  repository: { full_name: "acme/shop", html_url: "https://github.example/acme/shop" },
+  issue: { title: "The bell is broken" }
+})
+
+/** A sender sends a webhook while the page of the mailbox is open: it is there, with its tag. */
+const receive = async (walk: Walk, mailbox: string, secret: string): Promise<void> => {
+  const signature = createHmac("sha256", secret).update(githubBody).digest("hex")
+  const sent = await send(walk.base, new URL(mailbox).pathname, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` },
+    body: githubBody
+  })
+  expectStatus(sent, 202)
+  await walk.appears("acme/shop opened The bell is broken")
+  await walk.shows("builds")
+  await walk.step("received")
+}
+
+/** The webhooks of a mailbox: one fault, then a sender with a secret, which sends, then none. */
 export const webhookFlow = async (walk: Walk): Promise<void> => {
   walk.tab.expects(422)
   const mailbox = await walk.mailbox("hooked")
@@ -191,10 +213,12 @@ export const webhookFlow = async (walk: Walk): Promise<void> => {
   // No page repeats a secret: the user types it again, in the field with the fault.
   await walk.tab.page.locator("[name=secret][aria-invalid=true]:focus").waitFor()
   await walk.shows("“New secret for signatures” must have")
-  await (await walk.keys.types("a-secret-of-the-sender")).enter()
+  const secret = "a-secret-of-the-sender"
+  await (await walk.keys.types(secret)).enter()
   await walk.keys.skip()
   expect(await webhooksOf(walk)).toBe("github, signed")
   await walk.step("saved")
+  await receive(walk, mailbox, secret)
   await walk.press("Webhooks")
   await walk.choose("Sender", "another service: the templates below")
   await walk.fill("Tags", "")

@@ -135,6 +135,24 @@ export const administrationFlow = async (walk: Walk): Promise<void> => {
   await block(walk)
 }
 
+/** A script draws the charts, whose values the arrow keys show; without one a table has them. */
+const readCharts = async (walk: Walk): Promise<void> => {
+  if (!walk.isScripted) {
+    await walk.press("Values as a table")
+    await walk.tab.page.getByRole("region", { name: "Values of the charts" }).waitFor()
+    return walk.step("values")
+  }
+  const caption = walk.tab.page.locator(".drawn figcaption > span").first()
+  const isTimed = async (): Promise<boolean> => /^\d+:\d\d:\d\d/.test(await caption.innerText())
+  await walk.keys.to(/^Charts: the arrow keys/)
+  expect(await isTimed()).toBe(false)
+  await walk.keys.press("ArrowLeft")
+  await walk.until("the values of a time", isTimed)
+  await walk.step("values")
+  await walk.keys.press("Escape")
+  await walk.until("the latest values", async () => !await isTimed())
+}
+
 export const clusterFlow = async (walk: Walk): Promise<void> => {
   await walk.begin("/")
   await walk.header("Cluster")
@@ -148,7 +166,9 @@ export const clusterFlow = async (walk: Walk): Promise<void> => {
   await walk.step("shard", "Cluster")
   await walk.begin("/admin")
   await walk.enter("History of this node")
+  await walk.appears("Requests")
   await walk.step("history", "History of a node")
+  await readCharts(walk)
   await walk.enter("The cluster")
   expect(await walk.tab.heading()).toBe("Cluster")
 }

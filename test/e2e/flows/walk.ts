@@ -1,7 +1,8 @@
 /** A way through the pages by keyboard alone, with a screenshot of each step. */
+import type { Browser, BrowserContext } from "playwright-core"
 import { expect } from "vitest"
 import { allFaultsOf } from "../browser/axe.ts"
-import type { Tab } from "../browser/browser.ts"
+import { openTab, type Tab } from "../browser/browser.ts"
 import { Keyboard } from "../browser/keyboard.ts"
 import { expectStatus, postXml, send } from "../client.ts"
 import { eventually } from "../process.ts"
@@ -14,6 +15,13 @@ export interface Look {
   readonly theme: "light" | "dark"
   readonly isScripted: boolean
 }
+
+/** Three widths, light and dark, with a script and without. */
+export const flowLooks: ReadonlyArray<Look> = [390, 768, 1_280].flatMap((width) =>
+  (["light", "dark"] as const).flatMap((theme) =>
+    [true, false].map((isScripted) => ({ width, theme, isScripted }))
+  )
+)
 
 export const lookName = ({ isScripted, theme, width }: Look): string =>
   `${width}-${theme}-${isScripted ? "script" : "plain"}`
@@ -35,6 +43,9 @@ export interface Actor {
   readonly token: string
   readonly authorization: string
 }
+
+/** The cookies of a browser, with which a new tab may begin. */
+export type BrowserState = Awaited<ReturnType<BrowserContext["storageState"]>>
 
 interface Place {
   readonly base: string
@@ -63,6 +74,18 @@ export class Walk {
     this.actor = actor
   }
 
+  /** Opens a tab of its own, which has the look. */
+  static async open(browser: Browser, place: Place, state?: BrowserState): Promise<Walk> {
+    const { isScripted, theme, width } = place.look
+    const tab = await openTab(browser, { script: isScripted, scheme: theme }, {
+      viewport: { width, height: width < 500 ? 844 : 900 },
+      reducedMotion: "reduce",
+      permissions: ["clipboard-read", "clipboard-write"],
+      ...state === undefined ? {} : { storageState: state }
+    })
+    return new Walk(tab, place)
+  }
+
   get isScripted(): boolean {
     return this.look.isScripted
   }
@@ -76,6 +99,14 @@ export class Walk {
   async begin(path: string): Promise<void> {
     await this.tab.page.goto(this.base + path)
     await this.keys.skip()
+  }
+
+  /** Signs in by the form. */
+  async signIn(): Promise<void> {
+    await this.begin("/sign-in")
+    await this.fill("Account", this.actor.account)
+    await this.fill("Token", this.actor.token)
+    await this.enter("Sign in")
   }
 
   /** Checks the page and saves its picture; in some looks {@link faults} has what axe finds. */
