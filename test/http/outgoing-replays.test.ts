@@ -103,6 +103,21 @@ describe("POST …/{notification}/retry with recipients", () => {
       expect(answer.text).not.toContain(secret)
     }
     expect(receiver.received).toHaveLength(1)
+    // A form is filled in by a person, who sees names and addresses.
+    for (
+      const [to, fault] of [["nobody", "number 1 is no recipient"], ["", "names no recipient"]]
+    ) {
+      const page = await service.send("POST", `${href}/retry`, {
+        basic: alice,
+        accept: "text/html",
+        type: "application/x-www-form-urlencoded",
+        body: `to=${to}`
+      })
+      expect(page.text).toContain(
+        `✗ “Recipients” ${fault}${to === "" ? "" : " of the notification"}: ` +
+          "write a name or an address as the page of the notification has it"
+      )
+    }
     // An empty list is not taken for those that have failed, which no list names.
     const sendRetry = (type: string, body: string) =>
       service.send("POST", `${href}/retry`, { basic: alice, type, body })

@@ -120,6 +120,9 @@ export const getOutgoing = defineHandler(function*(service, call) {
 
 /* Retrying: the failed recipients, or a replay to some. */
 
+/** What a person is to write, who sees no status document. */
+const asOnPage = "write a name or an address as the page of the notification has it"
+
 /**
  * The indices of the recipients that are named; undefined without a list. 422 for an empty one, and
  * for another URI.
@@ -129,13 +132,16 @@ const namedRecipients = Effect.fnUntraced(function*(
   input: RequestInput,
   { recipients }: NotificationView
 ): Effect.fn.Return<ReadonlyArray<number> | undefined, HandlerFailure> {
+  const isForm = input._tag === "Form"
   const named = namedIn(service, input)
   if (named.length === 0) {
     // An empty list must not be taken for all that have failed.
-    const isNaming = input._tag === "Form" ? input.fields.has("to") : input.bytes.length > 0
+    const isNaming = isForm ? input.fields.has("to") : input.bytes.length > 0
     return isNaming
       ? yield* unprocessable(
-        "to names no recipient: name one, or send no body to retry all that have failed"
+        `to names no recipient: ${
+          isForm ? asOnPage : "name one, or send no body to retry all that have failed"
+        }`
       )
       : undefined
   }
@@ -144,7 +150,9 @@ const namedRecipients = Effect.fnUntraced(function*(
   const fault = indices.indexOf(undefined)
   if (fault >= 0) {
     return yield* unprocessable(
-      `to number ${fault + 1} is no recipient of the notification: take its href from the status`
+      `to number ${fault + 1} is no recipient of the notification: ${
+        isForm ? asOnPage : "take its href from the status"
+      }`
     )
   }
   return [...new Set(indices.filter((at) => at !== undefined))]
