@@ -37,6 +37,30 @@ describe("the form of webhooks", () => {
     expect(form).toMatch(/<a href="\/docs\/how-to\/recipes#grafana-[^"]+">/)
   })
 
+  it("is offered for the known senders where a mailbox is opened", async () => {
+    const page = await service.send("GET", "/mailboxes", { basic: owner, accept: "text/html" })
+    const [, list = ""] = /<select id="open-webhook" name="webhook"[^>]*>(.*?)<\/select>/s
+      .exec(page.text) ?? []
+    expect([...list.matchAll(/<option value="([^"]*)"[^>]*>([^<]*)/g)].map(([, ...one]) => one))
+      .toEqual([
+        ["", "none"],
+        ["alertmanager", "Alertmanager"],
+        ["github", "GitHub"],
+        ["grafana", "Grafana"],
+        ["stripe", "Stripe"]
+      ])
+    const open = (webhook: string) =>
+      service.send("POST", "/mailboxes", {
+        basic: owner,
+        type: "application/x-www-form-urlencoded",
+        body: new URLSearchParams({ webhook }).toString()
+      })
+    for (const [webhook, stored] of [["github", "github"], ["", undefined], ["{/a}", "{/a}"]]) {
+      const opened = await open(webhook ?? "")
+      expect([opened.status, opened.child("webhook")]).toEqual([201, stored])
+    }
+  })
+
   it("chooses the templates of a sender, and replaces some of them", async () => {
     const { document, href, page, post, save } = await open(
       "chosen",

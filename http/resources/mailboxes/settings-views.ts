@@ -32,6 +32,12 @@ const commonControls = (
   }
 ]
 
+/** The senders of webhooks that the service has templates of, for people. */
+const senderOptions: ReadonlyArray<readonly [string, string]> = senderNames.map((name) => [
+  name,
+  name.replace(/^./, (first) => first.toUpperCase()).replace("hub", "Hub")
+])
+
 /** The form that opens a mailbox (A9). */
 export const openForm = (retention: string): HtmlForm => ({
   id: "open",
@@ -50,10 +56,10 @@ export const openForm = (retention: string): HtmlForm => ({
     {
       name: "webhook",
       label: "Webhooks",
-      maxlength: webhookTemplateCharsMax,
-      hint: `To take the webhooks of a service: ${
-        senderNames.join(", ")
-      }, or a line of text in which {/title} stands for a value of their JSON.`
+      type: "select",
+      options: [["", "none"], ...senderOptions],
+      hint: "A service whose webhooks become notifications. For another one, write your own "
+        + "templates in the settings of the mailbox."
     }
   ],
   submit: "Open"
@@ -131,14 +137,6 @@ export const removalForm = (name: string): HtmlForm => ({
   tone: "danger"
 })
 
-/** The senders of webhooks that the service has templates of, for people. */
-const senderOptions: ReadonlyArray<readonly [string, string]> = [
-  ["", "another service: the templates below"],
-  ...senderNames.map((name) =>
-    [name, name.replace(/^./, (first) => first.toUpperCase()).replace("hub", "Hub")] as const
-  )
-]
-
 const secretControls: ReadonlyArray<Control> = [
   {
     name: "secret",
@@ -172,7 +170,7 @@ export const webhookForm = (name: string, view?: MailboxView): HtmlForm => {
         name: "sender",
         label: "Sender",
         type: "select",
-        options: senderOptions,
+        options: [["", "another service: the templates below"], ...senderOptions],
         value: isKnown ? description : "",
         hint: "The service has templates of these senders; link, priority and tags below replace "
           + "theirs."
