@@ -170,7 +170,7 @@ describe("the home page", () => {
     for (const query of ["", "?mailbox=%22%3E%3Cb%3E", "?mailbox=..%2Fx", "?mailbox=%ff"]) {
       const text = await home(query)
       expect(text).not.toContain("action=\"/mailboxes/")
-      expect(text).toContain("open or name one in step 2")
+      expect(text).toContain("open or choose one in step 2")
     }
   })
 

@@ -99,7 +99,9 @@ describe("a browser", () => {
 
   it("is offered its own mailboxes by the tour, and no step to sign in", async () => {
     const cookie = await signIn("tourist", await open("tourist"))
-    expect((await browse("/", cookie)).text).not.toContain("Or use one that you have")
+    const { text: first } = await browse("/", cookie)
+    expect(first).toContain("<h3>Open a mailbox</h3>")
+    expect(first).not.toContain("Open another mailbox")
     for (const name of ["tour-b", "tour-a"]) {
       const opened = await submit("/mailboxes", { name }, { Cookie: cookie, Origin: service.base })
       expect(opened.status).toBe(201)
@@ -107,8 +109,18 @@ describe("a browser", () => {
     const { text } = await browse("/", cookie)
     expect(text).toContain("<h3>You are signed in</h3>")
     expect(text).not.toContain("<h3>Sign in</h3>")
-    expect([...text.matchAll(/href="\/\?mailbox=([^#"]*)#deposit"/g)].map(([, name]) => name))
+    expect([...text.matchAll(/href="\/\?mailbox=([^#"]*)#note"/g)].map(([, name]) => name))
       .toEqual(["tour-a", "tour-b"])
+    expect(text).toContain("<li id=\"note\">")
+    // Opening is the second choice of who has one, and folded.
+    const [, step = ""] = /<li id="open">(.*?)<\/li>/s.exec(text) ?? []
+    expect(step).toContain("<h3>Choose a mailbox</h3>")
+    expect(step).toContain("<summary>Open another mailbox</summary>")
+    expect(step.indexOf("tour-a")).toBeLessThan(step.indexOf("<form"))
+    expect(step.indexOf("action=\"/mailboxes\"")).toBeGreaterThan(step.indexOf("<summary>"))
+    const { text: chosen } = await browse("/?mailbox=tour-b", cookie)
+    expect(chosen).toContain("The mailbox for the next steps")
+    expect(chosen).toContain("<summary>Open another mailbox</summary>")
     const { text: anonymous } = await service.send("GET", "/", { accept: page })
     expect(anonymous).toContain("<h3>Sign in</h3>")
     expect(anonymous).not.toContain("The browser asks for both")

@@ -49,14 +49,18 @@ const stepItem = ({ form, id, about, title }: Step): Html =>
 ${form ?? nothing}</li>
 `
 
-/** The controls of a form that the tour shows; the title of the step replaces the legend. */
+/**
+ * The controls of a form that the tour shows; the title of the step replaces the legend, unless the
+ * form is folded.
+ */
 const stepForm = (
   { action, controls, id = "step", submit }: HtmlForm,
   names: ReadonlyArray<string>,
-  rank: FormRank = "secondary"
+  rank: FormRank = "secondary",
+  legend = ""
 ): Html =>
   renderForm(
-    { action, id, submit, controls: controls.filter(({ name }) => names.includes(name)) },
+    { action, id, submit, legend, controls: controls.filter(({ name }) => names.includes(name)) },
     rank
   )
 
@@ -82,14 +86,40 @@ first account is <code>admin</code>. ${
 
 /** The mailboxes of the signed-in account, which the next steps can use. */
 const ownMailboxes = (names: ReadonlyArray<string>): Html =>
-  names.length === 0 ?
-    nothing :
-    html`<p>Or use one that you have: ${
-      names.map((name, at) =>
-        html`${at === 0 ? "" : ", "}<a href="/?mailbox=${name}#deposit">${name}</a>`
-      )
-    }.</p>
+  html`<p>${
+    names.map((name, at) =>
+      html`${at === 0 ? "" : ", "}<a href="/?mailbox=${name}#note"><b>${name}</b></a>`
+    )
+  }</p>
 `
+
+/** The second step: to open a mailbox, or first to choose one of those that the visitor has. */
+const mailboxStep = (
+  service: Service,
+  mailbox: string | undefined,
+  owned: ReadonlyArray<string>
+): Step => {
+  const open = (rank: FormRank, legend?: string): Html =>
+    stepForm(openForm(defaultRetention(service.settings)), ["name"], rank, legend)
+  const use = renderForm(useForm(mailbox), "secondary")
+  if (owned.length === 0) {
+    return {
+      id: "open",
+      title: "Open a mailbox",
+      about: html`It gets an address, where others leave notifications, and secrets to read it
+with.`,
+      form: html`${mailbox === undefined ? open("primary") : nothing}${use}`
+    }
+  }
+  return {
+    id: "open",
+    title: "Choose a mailbox",
+    about: owned.length === 1
+      ? html`You have one, which the next steps can use:`
+      : html`The next steps can use one of yours:`,
+    form: html`${ownMailboxes(owned)}${use}${open("rare", "Open another mailbox")}`
+  }
+}
 
 const firstSteps = (
   service: Service,
@@ -97,20 +127,11 @@ const firstSteps = (
   visitor: Visitor | undefined
 ): ReadonlyArray<Step> => [
   signInStep(visitor?.account),
-  {
-    id: "open",
-    title: "Open a mailbox",
-    about: html`It gets an address, where others leave notifications, and secrets to read it with.`,
-    form: html`${
-      mailbox === undefined
-        ? stepForm(openForm(defaultRetention(service.settings)), ["name"], "primary")
-        : nothing
-    }${ownMailboxes(visitor?.mailboxes ?? [])}${renderForm(useForm(mailbox), "secondary")}`
-  }
+  mailboxStep(service, mailbox, visitor?.mailboxes ?? [])
 ]
 
 const mailboxNeeded = html`<p class="empty">This needs a mailbox: ${
-  link("#open", "open or name one in step 2")
+  link("#open", "open or choose one in step 2")
 }.</p>
 `
 
