@@ -13,11 +13,12 @@ import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/in
 import type { ResourceView } from "../../formats/index.ts"
 import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, checkShownVersion, createdAnswer, defineHandler,
-  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerAnswer,
-  type HandlerFailure, httpError, isPageForm, nextLink, noStore, readFormMethod, readInput,
-  readPageRequest, readQuery, redisplayOutdated, refusalError, type RequestInput, requireFormat,
-  seeOther, type Service, shownVersion, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, awaitFormat, type Call, checkShownVersion, createdAnswer,
+  defineHandler, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
+  type HandlerAnswer, type HandlerFailure, httpError, isPageForm, nextLink, noStore, readFormMethod,
+  readInput, readPageRequest, readQuery, redisplayOutdated, refusalError, type RequestInput,
+  requireFormat, seeOther, type Service, shownVersion, unprocessable,
+  viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
@@ -128,10 +129,15 @@ const requireExpiryOfToken = (
  * The name of the mailbox for the failure reports of a new account: the same in each repetition of
  * the request. Undefined while a node of an earlier version reports nothing.
  */
-const nameForReports = ({ system }: Service, { ids }: Call): string | undefined =>
-  system.format() < failureReportsFormat
-    ? undefined
-    : reportsMailboxName(Buffer.from(ids.id("reports"), "base64url"))
+const nameForReports = (
+  service: Service,
+  { ids }: Call
+): Effect.Effect<string | undefined> =>
+  Effect.map(
+    awaitFormat(service, failureReportsFormat),
+    (isKnown) =>
+      isKnown ? reportsMailboxName(Buffer.from(ids.id("reports"), "base64url")) : undefined
+  )
 
 /**
  * Opens the mailbox for the failure reports of a new account. Where that fails, the account has its
@@ -161,7 +167,7 @@ const createAccount = Effect.fnUntraced(function*(
   const { expiresAtMs } = admin
   const rights = { ...rightsOf(admin), ...expiresAtMs === undefined ? {} : { expiresAtMs } }
   const { hasReports, name, roles } = input
-  const reportsMailbox = hasReports ? nameForReports(service, call) : null
+  const reportsMailbox = hasReports ? yield* nameForReports(service, call) : null
   const reports = reportsMailbox === undefined ? {} : { reportsMailbox }
   const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
     { _tag: "Create", caller, requestId, name, roles, ...reports, ...added, ...rights }
