@@ -1,5 +1,5 @@
 /** Whether this node takes requests (protocol §6), for load balancers and orchestrators. */
-import { Effect, Exit } from "effect"
+import { Clock, Effect, Exit } from "effect"
 import { makeTurn } from "../../actors/index.ts"
 import { type AskFailure, type Peers, type Placement, type RecordsApi, SHARDS, type StorageApi,
   type StorageFailure } from "../../runtime/index.ts"
@@ -7,13 +7,22 @@ import { type AskFailure, type Peers, type Placement, type RecordsApi, SHARDS, t
 /** The parts of a node that its readiness depends on. */
 export interface ReadinessParts {
   readonly placement: Pick<Placement["Service"], "isLeaseValid" | "owns" | "view">
-  readonly storage: Pick<StorageApi, "health">
+  readonly storage: Pick<StorageApi, "health" | "streamOf">
   readonly records: Pick<RecordsApi, "health">
   readonly system: Peers
 }
 
-/** How long a turn may take; health checks usually wait 3 s or longer. */
+/** How long the turns of a check may take; health checks usually wait 3 s or longer. */
 const turnMsMax = 2_000
+
+/** Turns of a check, one after the other, of which one has to succeed. */
+const turnsMax = 2
+
+/**
+ * How long the turns in one stream may fail while those in others succeed: longer than a stream
+ * needs to elect a leader, for which no load balancer should take out all nodes.
+ */
+const streamFailureMsMax = 10_000
 
 /**
  * How long a turn that succeeded is valid. `/readyz` is open to everybody: whoever asks often must
@@ -34,42 +43,160 @@ const checkMembership = (
     return leaves ? Effect.fail("this node is stopping") : Effect.void
   })
 
-/** The first shard of this node; undefined while it has none, as just after it has joined. */
-const firstShard = ({ owns }: ReadinessParts["placement"]): number | undefined => {
-  for (let shard = 0; shard < SHARDS; shard++) if (owns(shard)) return shard
-  return undefined
+/** Shards by the stream that has them, or by the node that owns them; both ascending. */
+type ShardGroups<Key> = ReadonlyMap<Key, ReadonlyArray<number>>
+
+const groupsOf = <Key extends number | string>(
+  keyOf: (shard: number) => Key | undefined
+): ShardGroups<Key> => {
+  const groups = new Map<Key, Array<number>>()
+  for (let shard = 0; shard < SHARDS; shard++) {
+    const key = keyOf(shard)
+    if (key === undefined) continue
+    const group = groups.get(key)
+    group === undefined ? groups.set(key, [shard]) : group.push(shard)
+  }
+  return new Map([...groups].toSorted(([one], [other]) => one < other ? -1 : 1))
+}
+
+/** The first after `last`, round and round; undefined without any. */
+const nextOf = <Key extends number | string>(
+  keys: ReadonlyArray<Key>,
+  last: Key | undefined
+): Key | undefined => keys.find((key) => last !== undefined && key > last) ?? keys[0]
+
+/** What a node remembers of its turns, so that each group, and each shard of one, has its own. */
+class TurnLog<Key extends number | string> {
+  private last: Key | undefined
+  private readonly lastShards = new Map<Key, number>()
+  /** Since when a turn has failed, or is not known to have succeeded, and none has since; in ms. */
+  private readonly failingSinceMs = new Map<Key, number>()
+
+  /** The groups of the next turns. */
+  next(groups: ShardGroups<Key>): ReadonlyArray<Key> {
+    const keys = [...groups.keys()]
+    const from = keys.findIndex((key) => key === nextOf(keys, this.last))
+    return [...keys.slice(from), ...keys.slice(0, from)].slice(0, turnsMax)
+  }
+
+  /** The groups that fail since this time. */
+  failingSince(groups: ShardGroups<Key>, timeMs: number): ReadonlyArray<Key> {
+    return [...groups.keys()].filter((key) => {
+      const sinceMs = this.failingSinceMs.get(key)
+      return sinceMs !== undefined && sinceMs <= timeMs
+    })
+  }
+
+  /** The next shard of a group, which has one. */
+  begin(groups: ShardGroups<Key>, key: Key, nowMs: number): number {
+    const shard = nextOf(groups.get(key) ?? [], this.lastShards.get(key)) ?? 0
+    this.last = key
+    this.lastShards.set(key, shard)
+    if (!this.failingSinceMs.has(key)) this.failingSinceMs.set(key, nowMs)
+    return shard
+  }
+
+  succeeded(key: Key): void {
+    this.failingSinceMs.delete(key)
+  }
 }
 
 const reasonOf = (failure: AskFailure | StorageFailure): string =>
   "detail" in failure ? failure.detail : failure._tag
 
-/** Fails, with the reason, unless an actor of this node commits and is read back in time. */
-const checkTurn = ({ placement, system }: ReadinessParts): Effect.Effect<void, string> =>
-  Effect.suspend(() => {
-    const shard = firstShard(placement)
-    if (shard === undefined) return Effect.void
-    return makeTurn(system, shard).pipe(
-      Effect.mapError((failure) => `an actor of this node did not commit (${reasonOf(failure)})`),
-      Effect.flatMap((isRead) =>
-        isRead ? Effect.void : Effect.fail("the store does not return what it has acknowledged")
-      ),
+/**
+ * A turn in the next shard of a group: fails, with the reason, unless an actor of the shard commits
+ * and is read back in time.
+ */
+const turnIn = <Key extends number | string>(
+  system: Peers,
+  log: TurnLog<Key>,
+  groups: ShardGroups<Key>,
+  key: Key,
+  durationMs: number
+): Effect.Effect<void, string> =>
+  Effect.gen(function*() {
+    const shard = log.begin(groups, key, yield* Clock.currentTimeMillis)
+    const owner = typeof key === "string" ? key : "this node"
+    const actor = `an actor of ${owner} in shard ${shard}`
+    const isRead = yield* makeTurn(system, shard).pipe(
+      Effect.mapError((failure) => `${actor} did not commit (${reasonOf(failure)})`),
       Effect.timeoutOrElse({
-        duration: turnMsMax,
-        orElse: () => Effect.fail(`an actor of this node did not commit within ${turnMsMax} ms`)
+        duration: durationMs,
+        orElse: () => Effect.fail(`${actor} did not commit within ${durationMs} ms`)
       })
     )
+    if (!isRead) {
+      return yield* Effect.fail(
+        `the store does not return what it has acknowledged in shard ${shard}`
+      )
+    }
+    log.succeeded(key)
   })
 
-/** One turn for all who ask at the same time, and for those who ask soon after it succeeded. */
-const sharedTurn = (parts: ReadinessParts): Effect.Effect<void, string> => {
+/** Turns in the next groups, until one succeeds. */
+const nextTurns = <Key extends number | string>(
+  system: Peers,
+  log: TurnLog<Key>,
+  groups: ShardGroups<Key>
+): Effect.Effect<void, string> => {
+  const keys = log.next(groups)
+  const none: Effect.Effect<void, string> = Effect.fail("no node owns a shard yet")
+  const [first = none, ...more] = keys.map((key) =>
+    turnIn(system, log, groups, key, turnMsMax / keys.length)
+  )
+  return more.reduce((turn, other) => Effect.catch(turn, () => other), first)
+}
+
+/**
+ * Turns of this node. If a stream fails for too long, its turns decide until one succeeds, however
+ * well the others work.
+ */
+const checkOwn = Effect.fnUntraced(function*(
+  system: Peers,
+  log: TurnLog<number>,
+  streams: ShardGroups<number>
+): Effect.fn.Return<void, string> {
+  const nowMs = yield* Clock.currentTimeMillis
+  const failing = log.failingSince(streams, nowMs - streamFailureMsMax)
+  if (failing.length === 0) return yield* nextTurns(system, log, streams)
+  const turns = failing.map((stream) => turnIn(system, log, streams, stream, turnMsMax))
+  yield* Effect.timeoutOrElse(Effect.all(turns, { discard: true }), {
+    duration: turnMsMax,
+    orElse: () => Effect.fail("streams that have failed are not all back yet")
+  })
+})
+
+/**
+ * The turns of a check: of this node; or at other nodes if it owns no shard, since it has just
+ * joined, or is one of very many. It is of use while it reaches one that works: what fails at one
+ * of them is no fault of this node.
+ */
+const checkTurns = (
+  { placement, storage, system }: ReadinessParts
+): Effect.Effect<void, string> => {
+  const own = new TurnLog<number>()
+  const others = new TurnLog<string>()
+  return Effect.suspend(() => {
+    const streams = groupsOf((shard) => placement.owns(shard) ? storage.streamOf(shard) : undefined)
+    if (streams.size > 0) return checkOwn(system, own, streams)
+    const { owners, self } = placement.view()
+    const nodes = groupsOf((shard) => owners[shard] === self ? undefined : owners[shard])
+    return nextTurns(system, others, nodes)
+  })
+}
+
+/** One check for all who ask at the same time, and for those who ask soon after it succeeded. */
+const sharedCheck = (parts: ReadinessParts): Effect.Effect<void, string> => {
   const validMs = (turn: Exit.Exit<void, string>) => Exit.isSuccess(turn) ? turnValidMs : 0
-  const [turn] = Effect.runSync(Effect.cachedInvalidateWithTTL(checkTurn(parts), validMs))
+  const [turn] = Effect.runSync(Effect.cachedInvalidateWithTTL(checkTurns(parts), validMs))
   return turn
 }
 
 /**
  * Fails with the reason while this node takes no requests: it is no member of its cluster, is
- * stopping, or its store does not work, which a turn of a real actor shows.
+ * stopping, or its store does not work, which turns of real actors show: in time those of all
+ * streams and shards of this node.
  */
 export const readinessOf = (parts: ReadinessParts): Effect.Effect<void, string> => {
   const { placement, records, storage } = parts
@@ -79,6 +206,6 @@ export const readinessOf = (parts: ReadinessParts): Effect.Effect<void, string> 
   )
   return checkMembership(placement).pipe(
     Effect.andThen(health),
-    Effect.andThen(sharedTurn(parts))
+    Effect.andThen(sharedCheck(parts))
   )
 }
