@@ -104,7 +104,7 @@ export const isOwned = Effect.fnUntraced(function*(
       const reply = yield* askMailbox(peers, id, { _tag: "Describe", reader: { account } })
       // One that the service has opened and nobody has used is removed with its account.
       return !isRefusal(reply) && reply._tag === "Described" && reply.view.isOwner &&
-        reply.view.isUnusedReports !== true
+        reply.view.forReports !== "unused"
     }
     case "content": {
       const reply = yield* askContent(peers, id, { _tag: "Measure" })
@@ -132,7 +132,7 @@ export const removeUnusedReports = Effect.fnUntraced(function*(
   for (const entry of yield* readOwned(records, account, "mailboxes", { limit: ownedPage })) {
     const found = yield* askMailbox(peers, entry.id, { _tag: "Describe", reader })
     const isUnused = !isRefusal(found) && found._tag === "Described" && found.view.isOwner &&
-      found.view.isUnusedReports === true
+      found.view.forReports === "unused"
     if (!isUnused) continue
     const reply = yield* deleteResource(peers, account, "mailboxes", entry.id)
     if (!isRefusal(reply)) yield* records.write(entryRemoval(account, "mailboxes", entry))

@@ -566,7 +566,9 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   ...hasForgottenRemovals(state) ? { isEstimate: true } : {},
   ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {},
   ...state.webhookSecret === null ? {} : { webhookSecret: state.webhookSecret },
-  ...state.requestId === reportsRequestId && isUnused(state, head) ? { isUnusedReports: true } : {}
+  ...state.requestId === reportsRequestId
+    ? { forReports: isUnused(state, head) ? "unused" : "used" }
+    : {}
 })
 
 /** The view for those who may read. */

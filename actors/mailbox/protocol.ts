@@ -370,6 +370,6 @@ export interface MailboxView {
   readonly webhookSecret?: string
   /** The numbers of notifications that are marked as read; for readers, if there are any. */
   readonly read?: ReadonlyArray<Range>
-  /** The service has opened it for failure reports, and nobody has used or changed it. */
-  readonly isUnusedReports?: boolean
+  /** The service has opened it for failure reports; whether somebody has used or changed it. */
+  readonly forReports?: "unused" | "used"
 }

@@ -145,16 +145,16 @@ describe("the mailbox of the first start", () => {
 describe("a mailbox that the service has opened for failure reports", () => {
   const opened = { ...open, requestId: reportsRequestId }
 
-  const isUnused = (state: typeof open, head = 0) => {
+  const useOf = (state: typeof open, head = 0) => {
     const { answer } = decide(state, { _tag: "Describe", reader: {} }, { head })
-    return answer?._tag === "Described" && answer.view.isUnusedReports
+    return answer?._tag === "Described" && answer.view.forReports
   }
 
-  it("is known as such until it is used or changed", () => {
-    expect([isUnused(opened), isUnused(open)]).toEqual([true, undefined])
-    expect(isUnused(opened, 1)).toBeUndefined()
+  it("is unused until something is in it, or it is changed", () => {
+    expect([useOf(opened), useOf(open)]).toEqual(["unused", undefined])
+    expect(useOf(opened, 1)).toBe("used")
     for (const used of [{ version: 2 }, { blocks: [block] }, { registrations: [part("one")] }]) {
-      expect(isUnused({ ...opened, ...used })).toBeUndefined()
+      expect(useOf({ ...opened, ...used })).toBe("used")
     }
   })
 

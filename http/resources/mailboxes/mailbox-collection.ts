@@ -212,8 +212,9 @@ const listOwned = (service: Service, account: string, names: ReadonlyArray<strin
       describeMailbox(service, mailbox, account),
       (view): ReadonlyArray<OwnedMailbox> => {
         if (isRefusal(view) || !view.isOwner) return []
-        const { notifications, settings: { title = "" } } = view
-        return [{ name, href: mailbox.href, title, notifications }]
+        const { forReports, notifications, settings: { title = "" } } = view
+        const isForReports = forReports !== undefined
+        return [{ name, href: mailbox.href, title, notifications, isForReports }]
       }
     )
   }, { concurrency: askedAtOnceMax }).pipe(Effect.map((owned) => owned.flat()))
@@ -248,8 +249,9 @@ const readOwned = Effect.fnUntraced(function*(
 export const listingScopes: ReadonlyArray<TokenScope> = ["read", "admin"]
 
 /**
- * The names of the first mailboxes of a browser's account, for a page that offers them. There are
- * none where `GET /mailboxes` would refuse them, and where they cannot be read soon.
+ * The names of the first mailboxes of a browser's account, for a page that offers them, but for the
+ * one that the service has opened for its failure reports. There are none where `GET /mailboxes`
+ * would refuse them, and where they cannot be read soon.
  */
 export const offeredMailboxNames = (
   service: Service,
@@ -266,6 +268,7 @@ export const offeredMailboxNames = (
   const reading = readOwned(service, account.name, undefined, count)
   return inPlace(service.actorListings, request, reading).pipe(
     Effect.timeout(browserLookupMs),
+    Effect.map((owned) => owned.filter(({ isForReports }) => !isForReports)),
     Effect.map((owned) => owned.slice(0, count).map(({ name }) => name)),
     Effect.catch(() => Effect.succeed([]))
   )

@@ -533,6 +533,8 @@ export interface OwnedMailbox {
   readonly href: string
   readonly title: string
   readonly notifications: number
+  /** Whether the service has opened it for failure reports. */
+  readonly isForReports: boolean
 }
 
 /** A page of the caller's mailboxes; `next` is the URI of the next page. */
