@@ -150,6 +150,17 @@ export class Depositor {
         }</notification>`,
         {}
       ],
+      ...["text/plain", "application/json"].map((type) =>
+        [
+          `<notification>${
+            item(
+              `with a preview of ${type}`,
+              `<content type="${type}">${this.text(`preview of ${type}`, 150)}</content>`
+            ).replace(/<url>.*<\/url>/, "")
+          }</notification>`,
+          {}
+        ] as const
+      ),
       [json("JSON"), { type: "application/json" }],
       [
         json("JSON with more", {
@@ -225,6 +236,7 @@ export class Depositor {
     for (const [body, sending] of this.notifications()) {
       const made = await this.make("POST", path, body, { ...sending, isAnonymous: true })
       this.show("/mailboxes/{mailbox}/notifications/{notification}", made)
+      this.show("/mailboxes/{mailbox}/notifications/{notification}", `${made}?remove=true`)
     }
     // A way in that is refused must be refused in each spelling.
     for (const namespace of activeNamespaces) {
