@@ -14,7 +14,7 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   ],
   "scripts of strangers": [21, 22, 26, 27, 75, 229, 300, 296, 297, 328],
   "requests of other sites": [23, 28, 56, 187],
-  "repetitions and copies": [31, 35, 49, 247, 265],
+  "repetitions and copies": [31, 35, 49, 247, 265, 350],
   "disk use of strangers": [34, 40, 41, 42, 43, 46, 47, 172, 173, 221, 226, 232, 301, 288],
   amplification: [32, 36, 45, 223, 225, 231, 246, 254, 268, 292],
   "memory and slow clients": [

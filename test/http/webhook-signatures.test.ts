@@ -34,9 +34,17 @@ const standard = (prefix: string, date: Date, text = body) => ({
   [`${prefix}-signature`]: `v1,bm90IHRoaXMgb25l ${new Webhook(secret).sign("msg_1", date, text)}`
 })
 
+const grafana = (seconds: number, name = "X-Grafana-Alerting-Signature") => ({
+  [name]: hmac(`${seconds}:${body}`),
+  "X-Grafana-Alerting-Timestamp": String(seconds)
+})
+
 const right = (): Readonly<Record<string, Readonly<Record<string, string>>>> => ({
   GitHub: { "X-Hub-Signature-256": `sha256=${hmac(body)}` },
   Grafana: { "X-Grafana-Alerting-Signature": hmac(body) },
+  "Grafana, by the name of its source": { "X-Grafana-Alert-Signature": hmac(body) },
+  "Grafana, with a time": grafana(nowS()),
+  "Grafana, with a time, by the name of its source": grafana(nowS(), "X-Grafana-Alert-Signature"),
   Stripe: stripe(nowS()),
   "Stripe, while the secret is rotated": stripe(nowS(), body, `v1=${"0".repeat(64)}`, "v0=1"),
   "Standard Webhooks": standard("webhook", new Date()),
@@ -48,6 +56,19 @@ const wrong = (): Readonly<Record<string, Readonly<Record<string, string>>>> => 
   "another body": { "X-Hub-Signature-256": `sha256=${hmac("{}")}` },
   "another algorithm": { "X-Hub-Signature-256": `sha1=${hmac(body)}` },
   "no hexadecimal digits": { "X-Grafana-Alerting-Signature": "é" },
+  "a time of Grafana that is not signed": {
+    ...grafana(nowS()),
+    "X-Grafana-Alerting-Signature": hmac(body)
+  },
+  "an old time of Grafana": grafana(nowS() - 301),
+  "a time of Grafana to come": grafana(nowS() + 600),
+  "a changed time of Grafana": {
+    ...grafana(nowS() - 600),
+    "X-Grafana-Alerting-Timestamp": String(nowS())
+  },
+  "a signed time of Grafana that is left out": {
+    "X-Grafana-Alerting-Signature": grafana(nowS())["X-Grafana-Alerting-Signature"] ?? ""
+  },
   "an old time": stripe(nowS() - 301),
   // Five minutes ahead of the service are allowed, whenever the request arrives.
   "a time to come": stripe(nowS() + 600),
@@ -125,6 +146,21 @@ describe("a mailbox with a secret of webhooks", () => {
     expect(await count()).toBe(0)
     const text = await service.send("POST", href, { body: "hello", type: "text/plain" })
     expect(text.status).toBe(202)
+  })
+
+  it("refuses a recorded webhook whose time is made part of the body", async () => {
+    const { count, post } = await open("recorded")
+    const seconds = nowS() - 3_600
+    for (const separator of [":", "."]) {
+      const recorded = `${seconds}${separator}${body}`
+      for (
+        const headers of [
+          { "X-Grafana-Alerting-Signature": hmac(recorded) },
+          { "X-Hub-Signature-256": `sha256=${hmac(recorded)}` }
+        ]
+      ) expect((await post(headers, { body: recorded })).status).toBe(403)
+    }
+    expect(await count()).toBe(0)
   })
 
   it("asks to repeat later where its secret cannot be decrypted, as after a lost key", async () => {

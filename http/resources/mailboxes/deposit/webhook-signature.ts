@@ -1,7 +1,7 @@
 /**
  * Signatures of webhooks: those of GitHub and others (`X-Hub-Signature-256`), Grafana
- * (`X-Grafana-Alerting-Signature`), Stripe (`Stripe-Signature`), and of Standard Webhooks and Svix
- * (`webhook-signature`, `svix-signature`).
+ * (`X-Grafana-Alerting-Signature`, with or without a time), Stripe (`Stripe-Signature`), and of
+ * Standard Webhooks and Svix (`webhook-signature`, `svix-signature`).
  */
 import { timingSafeEqual } from "node:crypto"
 import { hubSignature, webhookHeaders } from "../../../../actors/index.ts"
@@ -30,13 +30,36 @@ const isRecent = (seconds: string, nowMs: number): boolean =>
 const hmacOf = (secret: string, bytes: Uint8Array): string =>
   hubSignature(secret, bytes).slice("sha256=".length)
 
+/** What is signed with a time: the body after it. */
+const withTime = (seconds: string, separator: string, bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([Buffer.from(seconds + separator), bytes])
+
+/**
+ * Whether a body begins as what is signed with a time. A signature without a time must not be of
+ * such a one: a recorded webhook would pass for ever, with its time as part of the body.
+ */
+const beginsWithTime = (bytes: Uint8Array): boolean =>
+  /^\d{10,12}[.:]/.test(Buffer.from(bytes.subarray(0, 13)).toString("latin1"))
+
 type Check = (body: SignedBody, secret: string, nowMs: number) => boolean
 
 const isHubSigned: Check = ({ headers, bytes }, secret) =>
+  !beginsWithTime(bytes) &&
   hasSignature([headers.get("x-hub-signature-256") ?? ""], hubSignature(secret, bytes))
 
-const isGrafanaSigned: Check = ({ headers, bytes }, secret) =>
-  hasSignature([headers.get("x-grafana-alerting-signature") ?? ""], hmacOf(secret, bytes))
+/** The name of its documentation, and the one that its source has by default. */
+const grafanaFields = ["x-grafana-alerting-signature", "x-grafana-alert-signature"]
+
+/** The field of the time has no default: the recipe names this one. */
+const grafanaTimeField = "x-grafana-alerting-timestamp"
+
+const isGrafanaSigned: Check = ({ headers, bytes }, secret, nowMs) => {
+  const given = grafanaFields.map((name) => headers.get(name) ?? "")
+  const seconds = headers.get(grafanaTimeField) ?? undefined
+  return seconds === undefined
+    ? !beginsWithTime(bytes) && hasSignature(given, hmacOf(secret, bytes))
+    : isRecent(seconds, nowMs) && hasSignature(given, hmacOf(secret, withTime(seconds, ":", bytes)))
+}
 
 /** `t=<seconds>,v1=<signature>`, with more of `v1` while a secret is rotated. */
 const isStripeSigned: Check = ({ headers, bytes }, secret, nowMs) => {
@@ -45,7 +68,7 @@ const isStripeSigned: Check = ({ headers, bytes }, secret, nowMs) => {
     parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1))
   const [seconds = ""] = valuesOf("t")
   return isRecent(seconds, nowMs) &&
-    hasSignature(valuesOf("v1"), hmacOf(secret, Buffer.concat([Buffer.from(`${seconds}.`), bytes])))
+    hasSignature(valuesOf("v1"), hmacOf(secret, withTime(seconds, ".", bytes)))
 }
 
 /**
