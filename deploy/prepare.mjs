@@ -18,7 +18,7 @@ const bundleFolder = "dist/bin"
  */
 export const bundledMain = `${bundleFolder}/restante.js`
 
-/** The manual page of the command line. */
+/** The manual page of the whole command line; those of its commands are beside it. */
 export const manualFile = "dist/man/restante.1"
 
 /** The documentation, rendered for `/docs` of the service. */

@@ -1,4 +1,4 @@
-/** The manual page restante(1), of the same table of commands and flags as `--help`. */
+/** The manual pages restante(1), restante-send(1) and so on, of the same table as `--help`. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Option } from "effect"
 import { CliConfig, CliOutput, Command, GlobalFlag, type HelpDoc } from "effect/cli"
@@ -62,17 +62,27 @@ const argumentItem = ({ description, name }: HelpDoc.ArgDoc): string =>
   item(`\\fI${escaped(name)}\\fR`, Option.getOrElse(description, () => ""))
 
 const exampleText = ({ command, description = "" }: HelpDoc.ExampleDoc): string =>
-  `.PP\n${escaped(description)}\n.PP\n.RS\n.nf\n${escaped(command)}\n.fi\n.RE\n`
+  `${escaped(description)}\n.PP\n.RS\n.nf\n${escaped(command)}\n.fi\n.RE\n`
 
-/** The part of the page about one command. */
-const commandPart = ({ args = [], description, examples = [], flags, usage }: Doc): string =>
+/** The words of a command, such as `restante account add`. */
+const nameOf = ({ usage }: Doc): string => usage.replace(/ (<subcommand>|\[flags\]).*$/, "")
+
+const itemsOf = ({ args = [], flags }: Doc): ReadonlyArray<string> => [
+  ...args.map(argumentItem),
+  ...flags.map(flagItem)
+]
+
+/** The part of a page about one command. */
+const commandPart = (doc: Doc): string =>
   [
-    `.SS ${escaped(usage.replace(/ (<subcommand>|\[flags\]).*$/, ""))}\n`,
-    `${escaped(description)}.\n.PP\n${bold(usage)}\n`,
-    ...args.map(argumentItem),
-    ...flags.map(flagItem),
-    ...examples.map(exampleText)
+    `.SS ${escaped(nameOf(doc))}\n`,
+    `${escaped(doc.description)}.\n.PP\n${bold(doc.usage)}\n`,
+    ...itemsOf(doc),
+    ...(doc.examples ?? []).map((example) => `.PP\n${exampleText(example)}`)
   ].join("")
+
+/** A section of a page, if it has anything. */
+const section = (title: string, text: string): string => text === "" ? "" : `.SH ${title}\n${text}`
 
 const exitTexts: Readonly<Record<keyof typeof exitCodes, string>> = {
   ok: "The command has succeeded.",
@@ -85,21 +95,61 @@ const exitTexts: Readonly<Record<keyof typeof exitCodes, string>> = {
 
 const isExit = (name: string): name is keyof typeof exitCodes => Object.hasOwn(exitCodes, name)
 
-/** The text of the page, in the macros of man(7). */
-export const manualPage = async (): Promise<string> => {
+/** What every page ends with. */
+const ending = (others: ReadonlyArray<string>): string =>
+  [
+    section(
+      "EXIT STATUS",
+      Object.keys(exitTexts).filter(isExit)
+        .map((name) => item(bold(String(exitCodes[name])), exitTexts[name])).join("")
+    ),
+    `.SH ENVIRONMENT\nEach setting is a variable: ${bold("restante config")} shows all of them.\n`,
+    `.SH SEE ALSO\n${others.map((name) => `${bold(name)}(1)`).join(",\n")}\n`
+  ].join("")
+
+const beginning = (name: string, description: string): string =>
+  `.TH ${escaped(name.toUpperCase())} 1 "" "restante ${version}"\n.ad l\n.nh\n` +
+  `.SH NAME\n${escaped(name)} \\- ${escaped(description)}\n`
+
+const pageName = (doc: Doc): string => nameOf(doc).split(" ").slice(0, 2).join("-")
+
+/** The page of a command, with the commands below it. */
+const pageOf = ([first, ...below]: readonly [Doc, ...ReadonlyArray<Doc>]): string =>
+  [
+    beginning(pageName(first), first.description),
+    `.SH SYNOPSIS\n${[first, ...below].map(({ usage }) => bold(usage)).join("\n.br\n")}\n`,
+    `.SH DESCRIPTION\n${escaped(first.description)}.\n`,
+    section("OPTIONS", itemsOf(first).join("")),
+    section("EXAMPLES", (first.examples ?? []).map(exampleText).join(".PP\n")),
+    section("COMMANDS", below.map(commandPart).join("")),
+    ending(["restante"])
+  ].join("")
+
+/** The page of the whole command line. */
+const overview = (root: Doc, commands: ReadonlyArray<Doc>, names: ReadonlyArray<string>): string =>
+  [
+    beginning("restante", root.description),
+    `.SH SYNOPSIS\n${bold("restante")} \\fIcommand\\fR [\\fIflags\\fR]\n`,
+    section("OPTIONS", (root.globalFlags ?? []).map(flagItem).join("")),
+    section("COMMANDS", commands.map(commandPart).join("")),
+    ending(names)
+  ].join("")
+
+/**
+ * The texts of the pages, in the macros of man(7), by the names of their files: `restante.1` has
+ * every command, and `restante-outbox.1` has that command with those below it.
+ */
+export const manualPages = async (): Promise<ReadonlyMap<string, string>> => {
   const [root, ...commands] = await helpsOf([])
   if (root === undefined) throw new Error("the command line has no help")
-  return [
-    `.TH RESTANTE 1 "" "restante ${version}"\n.ad l\n.nh\n`,
-    `.SH NAME\nrestante \\- ${escaped(root.description)}\n`,
-    `.SH SYNOPSIS\n${bold("restante")} \\fIcommand\\fR [\\fIflags\\fR]\n`,
-    `.SH OPTIONS\n`,
-    ...(root.globalFlags ?? []).map(flagItem),
-    `.SH COMMANDS\n`,
-    ...commands.map(commandPart),
-    `.SH EXIT STATUS\n`,
-    ...Object.keys(exitTexts).filter(isExit)
-      .map((name) => item(bold(String(exitCodes[name])), exitTexts[name])),
-    `.SH ENVIRONMENT\nEach setting is a variable: ${bold("restante config")} shows all of them.\n`
-  ].join("")
+  const groups = new Map<string, [Doc, ...Array<Doc>]>()
+  for (const doc of commands) {
+    const group = groups.get(pageName(doc))
+    if (group === undefined) groups.set(pageName(doc), [doc])
+    else group.push(doc)
+  }
+  return new Map([
+    ["restante.1", overview(root, commands, [...groups.keys()])],
+    ...[...groups].map(([name, docs]): [string, string] => [`${name}.1`, pageOf(docs)])
+  ])
 }

@@ -3,7 +3,7 @@
  * runs with the short name, the path and the URI, and does the same.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { manualPage } from "../../deploy/manual/index.ts"
+import { manualPages } from "../../deploy/manual/index.ts"
 import { allSettings } from "../../deploy/settings/index.ts"
 import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
@@ -192,7 +192,8 @@ afterAll(endCommands)
 
 /** The flags with a value of each command, as the manual page lists them. */
 const flagsOfCommands = async (): Promise<ReadonlyMap<string, ReadonlyArray<string>>> => {
-  const [, ...parts] = (await manualPage()).replaceAll("\\-", "-").split(/^\.SS restante /m)
+  const page = (await manualPages()).get("restante.1") ?? ""
+  const [, ...parts] = page.replaceAll("\\-", "-").split(/^\.SS restante /m)
   return new Map(
     parts.map((part) => [
       /^.*/.exec(part)?.[0] ?? "",

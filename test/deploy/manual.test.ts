@@ -1,14 +1,27 @@
-/** The manual page that the build writes has every command and every flag of `--help`. */
+/** The manual pages that the build writes have every command and every flag of `--help`. */
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
 import { expect, it } from "vitest"
 import { command } from "../e2e/process.ts"
-import { textOf } from "./sources.ts"
+import { root, textOf } from "./sources.ts"
 
-const page = textOf("dist/man/restante.1").replaceAll("\\-", "-").replaceAll("\\e", "\\")
+const readPage = (name: string): string =>
+  textOf(`dist/man/${name}`).replaceAll("\\-", "-").replaceAll("\\e", "\\")
 
-/** The part of the page about a command, such as `account add`. */
-const partOf = (path: ReadonlyArray<string>): string => {
-  const parts = page.split(/^\.S[SH] /m)
+const names = readdirSync(join(root, "dist/man")).sort()
+
+const page = readPage("restante.1")
+
+/** The part of a page about a command, such as `account add`. */
+const partOf = (text: string, path: ReadonlyArray<string>): string => {
+  const parts = text.split(/^\.S[SH] /m)
   return parts.find((part) => part.startsWith(`${["restante", ...path].join(" ")}\n`)) ?? ""
+}
+
+/** What a command's own page says of it: the whole page, or a part of that of `account`. */
+const ownPart = ([first, ...below]: ReadonlyArray<string>): string => {
+  const text = readPage(`restante-${first}.1`)
+  return below.length === 0 ? text : partOf(text, [first ?? "", ...below])
 }
 
 /** The lines of a section of the help, without its indentation. */
@@ -20,10 +33,12 @@ const linesOf = (help: string, section: string): ReadonlyArray<string> => {
 /** The names of all commands below a path, whose flags the page must have. */
 const checkBelow = async (path: ReadonlyArray<string>): Promise<number> => {
   const { output } = await command([...path, "--help"])
-  const part = path.length === 0 ? page : partOf(path)
+  const parts = path.length === 0 ? [page] : [partOf(page, path), ownPart(path)]
   const flags = linesOf(output, "FLAGS").map((line) => line.split(/[ ,]/)[0] ?? "")
-  for (const flag of flags) expect([path, part]).toEqual([path, expect.stringContaining(flag)])
-  for (const line of linesOf(output, "DESCRIPTION")) expect(part).toContain(line)
+  for (const part of parts) {
+    for (const flag of flags) expect([path, part]).toEqual([path, expect.stringContaining(flag)])
+    for (const line of linesOf(output, "DESCRIPTION")) expect(part).toContain(line)
+  }
   const names = linesOf(output, "SUBCOMMANDS").map((line) => line.split(/[ ,]/)[0] ?? "")
   const counts = await Promise.all(names.map((name) => checkBelow([...path, name])))
   return counts.reduce((sum, count) => sum + count, flags.length)
@@ -31,4 +46,16 @@ const checkBelow = async (path: ReadonlyArray<string>): Promise<number> => {
 
 it("has every command and every flag of --help", async () => {
   expect(await checkBelow([])).toBeGreaterThan(100)
+})
+
+it("is a page for each command, and they name each other", async () => {
+  const { output } = await command(["--help"])
+  const commands = linesOf(output, "SUBCOMMANDS").map((line) => line.split(/[ ,]/)[0] ?? "")
+  expect(names).toEqual(["restante.1", ...commands.map((name) => `restante-${name}.1`)].sort())
+  for (const name of commands) {
+    expect(page).toContain(`\\fBrestante-${name}\\fR(1)`)
+    const text = readPage(`restante-${name}.1`)
+    expect(text).toContain(`.SH NAME\nrestante-${name} - `)
+    expect(text).toContain("\\fBrestante\\fR(1)")
+  }
 })

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { interFont } from "../../http/formats/html/packages/inter.ts"
 import { linksOf } from "../docs/pages.ts"
 import { cleanUp, temporaryFolder } from "../e2e/process.ts"
-import { root, textOf, trackedFiles, wordAt } from "./sources.ts"
+import { root, textOf, trackedFiles } from "./sources.ts"
 
-const manual = wordAt(JSON.parse(textOf("package.json")), "man")
+const manual: ReadonlyArray<string> = JSON.parse(textOf("package.json")).man
 const packedWithinMs = 240_000
 
 interface Packed {
@@ -52,9 +52,10 @@ it("has the program, its documentation and the client", () => {
     expect.arrayContaining([
       ...["dist/bin/restante.js", "dist/client/index.d.ts", "dist/docs/site.json"],
       ...["README.md", "docs/quick-start.md", "http/resources/mailboxes/README.md"],
-      manual
+      ...manual
     ])
   )
+  expect([...manual].sort()).toEqual(files.filter((path) => path.startsWith("dist/man/")).sort())
 })
 
 it("has everything that its pages link to", () => {
