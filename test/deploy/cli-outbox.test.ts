@@ -105,6 +105,22 @@ describe("restante outbox", () => {
     expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
   })
 
+  it("sends all since a time again to some, and says what is not", async () => {
+    const uri = await sent("/again/since")
+    const span = ["outbox", "retry", "--since", "2026-01-01T00:00:00Z"]
+    const ran = await restante([...span, "--to", `${other}/again/since`])
+    expect(ran).toMatchObject({
+      status: 0,
+      stderr: "Sending 1 notification again, to 1 recipient in all.\n"
+    })
+    await restante(["outbox", "show", uri, "--watch"])
+    expect((await restante(["outbox", "withdraw", uri])).status).toBe(0)
+    await restante(["outbox", "show", uri, "--watch"])
+    const json = await restante([...span, "--to", `${other}/again/since`, "--json"])
+    expect(JSON.parse(json.stdout)).toEqual({ notifications: 0, recipients: 0, refused: 1 })
+    expect(json.stderr).toContain("1 notification not sent again: too often, or replaced since.")
+  })
+
   it("pauses and resumes, all relays or those to an origin", async () => {
     const origin = new URL(other).origin
     const some = await restante(["outbox", "pause", "--origin", `${other}/fine`])

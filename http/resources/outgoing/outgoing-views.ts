@@ -419,7 +419,7 @@ export const retriedView = (
     readonly to: ReadonlyArray<string> | undefined
   }
 ): ResourceView => ({
-  title: "Tried again",
+  title: to === undefined ? "Tried again" : "Sent again",
   tree: element("retried", {
     notifications,
     recipients,
