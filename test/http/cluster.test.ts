@@ -157,6 +157,8 @@ describe("/cluster", () => {
     expect(page.text).not.toMatch(/ style=|<style/)
     expect(page.text).toContain(`${self}</th>`)
     expect(page.text).toContain(`<td>${engine}</td>`)
+    // No line breaks between a number and its unit.
+    expect(page.text).toMatch(/<\/time>, \d+\u00a0(?:s|min)\b/)
     expect(page.text).toContain("src=\"/live.js\"")
     const script = await send("GET", "/live.js")
     expect([script.status, script.header("content-type")])

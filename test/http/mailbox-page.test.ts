@@ -317,7 +317,7 @@ test("a page shows nothing of a message with a password, or that is none", async
 /** What each row says of a file, in their order. */
 const marks = (text: string): ReadonlyArray<string | undefined> =>
   text.split("<li data-href").slice(1)
-    .map((row) => / · <svg class="icon"[^]*?<\/svg>([^<]*)</.exec(row)?.[1]?.trim())
+    .map((row) => /&nbsp;· <svg class="icon"[^]*?<\/svg>([^<]*)</.exec(row)?.[1]?.trim())
 
 test("a row marks a file, also one that came in its notification, by type and size", async () => {
   const { href } = await service.open("attached")

@@ -12,16 +12,16 @@ const plural = (count: number, one: string, more = `${one}s`): string =>
 
 const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]] as const
 
-/** The two largest units of a duration. */
+/** The two largest units of a duration; no line breaks between a number and its unit. */
 const durationText = (seconds: number): string => {
   const parts: Array<string> = []
   let left = Math.max(0, Math.round(seconds))
   for (const [each, unit] of units) {
     const count = Math.floor(left / each)
     left -= count * each
-    if (count > 0 || parts.length > 0) parts.push(`${count} ${unit}`)
+    if (count > 0 || parts.length > 0) parts.push(`${count}\u00a0${unit}`)
   }
-  return parts.slice(0, 2).join(" ") || "0 s"
+  return parts.slice(0, 2).join(" ") || "0\u00a0s"
 }
 
 const ms = (value: number | undefined): string | undefined =>

@@ -122,6 +122,9 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
 
 /* The pages of mailboxes: to read, to deposit, to open one; they work without a script. */
 
+/** Between what a line has of a notification; where the line breaks, it does not begin the next. */
+const dot = html`&nbsp;· `
+
 const titleOf = ({ description, url }: NotificationSummary): string =>
   description !== "" ? description : url !== "" ? uriName(url) : "A notification"
 
@@ -131,7 +134,7 @@ const hostOf = (uri: string): string => parseUrl(uri)?.host ?? ""
 const messageLink = ({ url, withdrawn }: NotificationSummary): Html => {
   if (url === "" || withdrawn !== undefined) return nothing
   const host = hostOf(url)
-  return html` · ${link(url, host === "" ? url : `message at ${host}`)}`
+  return html`${dot}${link(url, host === "" ? url : `message at ${host}`)}`
 }
 
 const priorityBadges: StatusBadges<string> = {
@@ -171,14 +174,16 @@ const marksOf = (
   return html`${
     level === undefined ?
       nothing :
-      html` · ${filterLink(badge(level[0], level[1]), "All of this priority", href, { priority })}`
-  }${followUp === undefined ? nothing : html` · ${followUp}`}${
+      html`${dot}${
+        filterLink(badge(level[0], level[1]), "All of this priority", href, { priority })
+      }`
+  }${followUp === undefined ? nothing : html`${dot}${followUp}`}${
     tags.slice(0, plainTextTagsMax).map((tag) =>
-      html` · ${
+      html`${dot}${
         filterLink(html`<span class="tag">${tag}</span>`, "All with this tag", href, { tag })
       }`
     )
-  }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
+  }${click === undefined ? nothing : html`${dot}${link(click, `open ${uriName(click)}`)}`}`
 }
 
 const fileFacts = ({ lengthBytes, type }: ShownFile): string =>
@@ -204,11 +209,11 @@ ${
 `
       : nothing
   }<p class="quiet">${timeAgo(received)}${more}${
-    from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
-  }${typeof preview === "object" ? html` · ${icon("content")}${fileFacts(preview)}` : nothing}${
+    from === undefined ? nothing : html`${dot}from ${link(from, uriName(from))}`
+  }${typeof preview === "object" ? html`${dot}${icon("content")}${fileFacts(preview)}` : nothing}${
     marksOf(summary, filterHref)
   }${messageLink(summary)}${
-    password === undefined ? nothing : html` · password ${copyField("password", password)}`
+    password === undefined ? nothing : html`${dot}password ${copyField("password", password)}`
   }</p>${after}</li>
 `
 }
@@ -234,7 +239,7 @@ const entry = (summary: NotificationSummary, filterHref: FilterHref): Html => {
   const shown = hostOf(url) === hostOf(href) ? { ...summary, url: "" } : summary
   return entryItem(
     { ...shown, description: titleOf(summary) },
-    isRead ? nothing : html` · <b>● unread</b>`,
+    isRead ? nothing : html`${dot}<b>● unread</b>`,
     removeButton(summary),
     filterHref
   )
@@ -470,7 +475,7 @@ const notificationPage = (
 ): Html => {
   const { from, password, received, url, withdrawn } = summary
   return html`<p class="quiet">${timeAgo(received)}${
-    from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
+    from === undefined ? nothing : html`${dot}from ${link(from, uriName(from))}`
   }${marksOf(summary)}</p>
 ${shownMessage(message)}${
     url === "" || withdrawn !== undefined ?
