@@ -421,6 +421,14 @@ describe("an open mailbox", () => {
       const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
       expect(decide(read, { ...configure, settings }).timerAtMs).toBe(nowMs + 1000)
       expectRefused(decide(open, { ...configure, ifVersion: 2 }), "PreconditionFailed")
+      const repeated = { ...configure, webhookSecret: "sealed", ifVersion: 1 }
+      const changed = { ...open, settings: configure.settings, webhookSecret: "sealed", version: 2 }
+      expect(decide(open, repeated).nextState).toEqual(changed)
+      expectOnlyReply(decide(changed, repeated), { _tag: "Configured", version: 2 })
+      for (const theirs of [{ webhookSecret: "other" }, { settings: defaultSettings }]) {
+        const later = { ...changed, ...theirs, version: 3 }
+        expectRefused(decide(later, repeated), "PreconditionFailed")
+      }
       expectRefused(decide(open, { ...configure, caller: stranger }), "Forbidden")
       expectRefused(decide(open, { ...configure, caller: { ...bob, admin: true } }), "Forbidden")
       expectRefused(decide(open, { ...configure, caller: nobody }), "Unauthenticated")
