@@ -1,5 +1,5 @@
 /** Whether this node takes requests (protocol §6), for load balancers and orchestrators. */
-import { Clock, Effect, Exit } from "effect"
+import { Effect, Exit } from "effect"
 import { makeTurn } from "../../actors/index.ts"
 import { type AskFailure, type Peers, type Placement, type RecordsApi, SHARDS, type StorageApi,
   type StorageFailure } from "../../runtime/index.ts"
@@ -14,15 +14,6 @@ export interface ReadinessParts {
 
 /** How long the turns of a check may take; health checks usually wait 3 s or longer. */
 const turnMsMax = 2_000
-
-/** Turns of a check, one after the other, of which one has to succeed. */
-const turnsMax = 2
-
-/**
- * How long the turns in one stream may fail while those in others succeed: longer than a stream
- * needs to elect a leader, for which no load balancer should take out all nodes.
- */
-const streamFailureMsMax = 10_000
 
 /**
  * How long a turn that succeeded is valid. `/readyz` is open to everybody: whoever asks often must
@@ -68,36 +59,30 @@ const nextOf = <Key extends number | string>(
 /** What a node remembers of its turns, so that each group, and each shard of one, has its own. */
 class TurnLog<Key extends number | string> {
   private last: Key | undefined
+  private worked: Key | undefined
   private readonly lastShards = new Map<Key, number>()
-  /** Since when a turn has failed, or is not known to have succeeded, and none has since; in ms. */
-  private readonly failingSinceMs = new Map<Key, number>()
 
-  /** The groups of the next turns. */
+  /** The group whose turn it is, and one for when that fails: which worked last, if any did. */
   next(groups: ShardGroups<Key>): ReadonlyArray<Key> {
     const keys = [...groups.keys()]
-    const from = keys.findIndex((key) => key === nextOf(keys, this.last))
-    return [...keys.slice(from), ...keys.slice(0, from)].slice(0, turnsMax)
-  }
-
-  /** The groups that fail since this time. */
-  failingSince(groups: ShardGroups<Key>, timeMs: number): ReadonlyArray<Key> {
-    return [...groups.keys()].filter((key) => {
-      const sinceMs = this.failingSinceMs.get(key)
-      return sinceMs !== undefined && sinceMs <= timeMs
-    })
+    const next = nextOf(keys, this.last)
+    if (next === undefined) return []
+    this.last = next
+    const { worked } = this
+    const isKnown = worked !== undefined && worked !== next && groups.has(worked)
+    const other = isKnown ? worked : nextOf(keys, next)
+    return other === undefined || other === next ? [next] : [next, other]
   }
 
   /** The next shard of a group, which has one. */
-  begin(groups: ShardGroups<Key>, key: Key, nowMs: number): number {
+  begin(groups: ShardGroups<Key>, key: Key): number {
     const shard = nextOf(groups.get(key) ?? [], this.lastShards.get(key)) ?? 0
-    this.last = key
     this.lastShards.set(key, shard)
-    if (!this.failingSinceMs.has(key)) this.failingSinceMs.set(key, nowMs)
     return shard
   }
 
   succeeded(key: Key): void {
-    this.failingSinceMs.delete(key)
+    this.worked = key
   }
 }
 
@@ -116,7 +101,7 @@ const turnIn = <Key extends number | string>(
   durationMs: number
 ): Effect.Effect<void, string> =>
   Effect.gen(function*() {
-    const shard = log.begin(groups, key, yield* Clock.currentTimeMillis)
+    const shard = log.begin(groups, key)
     const owner = typeof key === "string" ? key : "this node"
     const actor = `an actor of ${owner} in shard ${shard}`
     const isRead = yield* makeTurn(system, shard).pipe(
@@ -149,28 +134,9 @@ const nextTurns = <Key extends number | string>(
 }
 
 /**
- * Turns of this node. If a stream fails for too long, its turns decide until one succeeds, however
- * well the others work.
- */
-const checkOwn = Effect.fnUntraced(function*(
-  system: Peers,
-  log: TurnLog<number>,
-  streams: ShardGroups<number>
-): Effect.fn.Return<void, string> {
-  const nowMs = yield* Clock.currentTimeMillis
-  const failing = log.failingSince(streams, nowMs - streamFailureMsMax)
-  if (failing.length === 0) return yield* nextTurns(system, log, streams)
-  const turns = failing.map((stream) => turnIn(system, log, streams, stream, turnMsMax))
-  yield* Effect.timeoutOrElse(Effect.all(turns, { discard: true }), {
-    duration: turnMsMax,
-    orElse: () => Effect.fail("streams that have failed are not all back yet")
-  })
-})
-
-/**
- * The turns of a check: of this node; or at other nodes if it owns no shard, since it has just
- * joined, or is one of very many. It is of use while it reaches one that works: what fails at one
- * of them is no fault of this node.
+ * The turns of a check: in streams of this node; or at other nodes if it owns no shard, since it has
+ * just joined, or is one of very many. A node is of use while something works: a stream that stalls
+ * stalls at every node, and to take all out of rotation would stop the other streams too.
  */
 const checkTurns = (
   { placement, storage, system }: ReadinessParts
@@ -179,7 +145,7 @@ const checkTurns = (
   const others = new TurnLog<string>()
   return Effect.suspend(() => {
     const streams = groupsOf((shard) => placement.owns(shard) ? storage.streamOf(shard) : undefined)
-    if (streams.size > 0) return checkOwn(system, own, streams)
+    if (streams.size > 0) return nextTurns(system, own, streams)
     const { owners, self } = placement.view()
     const nodes = groupsOf((shard) => owners[shard] === self ? undefined : owners[shard])
     return nextTurns(system, others, nodes)

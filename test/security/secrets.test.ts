@@ -152,8 +152,9 @@ describe("16: secrets", () => {
       "actors/audit/chain.ts: return n > last.n || hash === last.hash",
       // What the owner sets, encrypted. A signature by it is compared by timingSafeEqual.
       "actors/mailbox/decide.ts: ...state.webhookSecret === null ? {} :"
-      + " { webhookSecret: state.webhookSecret }",
+      + " { webhookSecret: state.webhookSecret },",
       "actors/mailbox/decide.ts: if (secret === state.webhookSecret) return stay().reply(done)",
+      "actors/mailbox/decide.ts: webhookSecret === state.webhookSecret",
       "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
       + " kind === secret || kind === headerFields",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
@@ -162,8 +163,10 @@ describe("16: secrets", () => {
       + " yield* recordOperatorToken(service)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
       + " yield* removeHash(service, before)",
-      "http/resources/mailboxes/webhook-settings.ts: secret === null ? null"
-      + " : service.keyring.seal(signingSecretOf(mailbox.to), secret)"
+      // What its owner types, with what its owner has set.
+      "http/resources/mailboxes/webhook-settings.ts: const isSame = stored !== undefined"
+      + " && service.keyring.open(use, stored) === secret",
+      "http/resources/mailboxes/webhook-settings.ts: if (secret === null) return null"
     ])
     const text = readFileSync(join(root, "actors/secret-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")
