@@ -116,7 +116,8 @@ type Row = readonly [command: string, resource: () => Promise<string>, input?: s
 const rows: ReadonlyArray<Row> = [
   ["account add RESOURCE", () => Promise.resolve(`${service.url}/accounts/x${counter.next()}`)],
   ["account add NEW --reports-mailbox RESOURCE", newMailbox],
-  ["account export RESOURCE", bob],
+  // One at a time of an account.
+  ["account export RESOURCE", account],
   ["account remove RESOURCE", account],
   ["account token RESOURCE", bob],
   ["account token bob --scope mailbox:RESOURCE", ownMailbox],
