@@ -27,8 +27,13 @@ const locateAccount = Effect.fnUntraced(function*(
 const common = { ...adminFlags, account, json: jsonFlag() }
 
 /** Prints a new token. Standard output has only the token, so that scripts can read it. */
-const printToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
-  if (json) return yield* printJson({ account, token })
+const printToken = Effect.fnUntraced(function*(
+  account: string,
+  token: string,
+  json: boolean,
+  more: Readonly<Record<string, string>> = {}
+) {
+  if (json) return yield* printJson({ account, token, ...more })
   yield* Console.error(`Token of ${account}, shown only this once:`)
   yield* Console.log(plain(token))
 })
@@ -95,7 +100,13 @@ const add = Command.make(
       service,
       ({ accounts }) => accounts.open(name, role, options)
     )
-    yield* printToken(name, token, json)
+    const reported = mailbox ?? reportsMailbox
+    yield* printToken(
+      name,
+      token,
+      json,
+      reported === undefined ? {} : { "failure-reports": reported }
+    )
     if (mailbox === undefined) {
       return json ? undefined : yield* Console.error(reportsText(name, reportsMailbox))
     }

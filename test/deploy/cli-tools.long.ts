@@ -542,7 +542,11 @@ describe("restante doctor", () => {
 describe("--json", () => {
   it("is supported by the commands about accounts and sent notifications", async () => {
     const [made] = await json(["account", "add", "dora"])
-    expect(made).toMatchObject({ account: "dora", token: expect.stringMatching(/^\S{32,}$/) })
+    expect(made).toMatchObject({
+      account: "dora",
+      token: expect.stringMatching(/^\S{32,}$/),
+      "failure-reports": expect.stringMatching(/^reports-[0-9a-f]{32}$/)
+    })
     expect(await json(["account", "list"])).toContainEqual({ name: "dora", role: [] })
     expect(await json(["account", "revoke", "dora", "--all"])).toEqual([
       { account: "dora", revoked: "all" }

@@ -1,7 +1,7 @@
 /** Mailboxes as their owners see them (protocol §1.2). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
-import type { Answered } from "./harness.ts"
+import { adminToken, type Answered } from "./harness.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
@@ -102,8 +102,12 @@ describe("A9: opening a mailbox", () => {
 describe("GET /mailboxes", () => {
   test("lists the caller's own, by pages", async () => {
     expect((await service.send("GET", "/mailboxes")).status).toBe(401)
+    const created = await service.send("POST", "/accounts", {
+      basic: `admin:${adminToken}`,
+      body: "<account><name>nobody</name><failure-reports>none</failure-reports></account>"
+    })
     const empty = await service.send("GET", "/mailboxes", {
-      basic: service.bob,
+      basic: `nobody:${created.child("token")}`,
       accept: "application/json"
     })
     expect(empty.json).toEqual({ mailbox: [] })
