@@ -134,9 +134,9 @@ const nextTurns = <Key extends number | string>(
 }
 
 /**
- * The turns of a check: in streams of this node; or at other nodes if it owns no shard, since it has
- * just joined, or is one of very many. A node is of use while something works: a stream that stalls
- * stalls at every node, and to take all out of rotation would stop the other streams too.
+ * The turns of a check: in streams of this node; or at other nodes if it owns no shard, since it
+ * has just joined, or is one of very many. A node is of use while something works: a stream that
+ * stalls does so at every node, and to take all out of rotation would stop the other streams too.
  */
 const checkTurns = (
   { placement, storage, system }: ReadinessParts
