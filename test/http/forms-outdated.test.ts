@@ -158,6 +158,19 @@ const kinds: Readonly<Record<string, () => Promise<Editing>>> = {
       typed: "3.50"
     }
   },
+  "a customer": async () => {
+    const body = "<customer><name>Old</name><age>30</age></customer>"
+    const shown = location(await service.send("POST", "/customers", { basic, body }))
+    return {
+      shown,
+      action: shown,
+      first: { name: "First", age: "31" },
+      second: { name: "Second", age: "32" },
+      field: "name",
+      saved: "First",
+      typed: "Second"
+    }
+  },
   "a query": async () => {
     const body = "<query on=\"customers\"><where field=\"age\" op=\"ge\" value=\"21\"/></query>"
     const shown = location(await service.send("POST", "/queries", { basic, body }))

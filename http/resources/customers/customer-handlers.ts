@@ -1,7 +1,7 @@
 /** Customers: C2, single customers, and whole files of them (protocol §3). */
 import { Effect } from "effect"
 import { isRandomId } from "../../auth/credentials/index.ts"
-import type { HtmlForm } from "../../formats/html/index.ts"
+import { type HtmlForm, versionControl } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
   type RequestInput, unprocessable, unsupportedMediaType,
@@ -17,9 +17,12 @@ import { applyLoad, continueLoad } from "./load-application.ts"
 import { receiveLoad } from "./load-upload.ts"
 import { type CustomerLoad, loadPath, loadsTable, parseLoad } from "./load.ts"
 
+/** Fields of a form that are none of the customer's. */
+const formOnly: ReadonlyArray<string> = ["method", versionControl().name]
+
 const readFields = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFailure> => {
   if (input._tag === "Form") {
-    const entries = input.fields.entries().filter(([name]) => name !== "method")
+    const entries = input.fields.entries().filter(([name]) => !formOnly.includes(name))
     return Effect.succeed(Object.fromEntries(entries))
   }
   const fields = customerInputIn(input.root)

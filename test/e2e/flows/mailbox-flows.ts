@@ -19,7 +19,7 @@ const open = async (walk: Walk, name: string, title: string): Promise<void> => {
   await walk.fill("Title", title)
   await walk.choose("Who may deposit", "anybody with an account")
   await walk.fill("Kept after retrieval for", "soon")
-  await walk.fill("Webhooks", "Build {/title}")
+  await walk.choose("Webhooks", "GitHub")
   await walk.enter("Open")
   await walk.step("refused")
   // The field with the fault has the focus.
@@ -29,7 +29,7 @@ const open = async (walk: Walk, name: string, title: string): Promise<void> => {
   await walk.keys.skip()
   await walk.enter("read it")
   await walk.step("empty", title)
-  for (const setting of ["anybody", "P1D", "Build {/title}"]) {
+  for (const setting of ["anybody", "P1D", "{/repository/full_name"]) {
     if (setting !== "anybody") await walk.shows(setting)
   }
 }
