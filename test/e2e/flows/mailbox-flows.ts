@@ -29,7 +29,7 @@ const open = async (walk: Walk, name: string, title: string): Promise<void> => {
   await walk.keys.skip()
   await walk.enter("read it")
   await walk.step("empty", title)
-  for (const setting of ["anybody", "P1D", "{/repository/full_name"]) {
+  for (const setting of ["anybody", "P1D", "github"]) {
     if (setting !== "anybody") await walk.shows(setting)
   }
 }
