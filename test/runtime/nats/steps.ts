@@ -3,14 +3,13 @@ import { Effect } from "effect"
 import { expect } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
 import type { LogItem } from "../../../runtime/actor/behavior.ts"
-import type { StorageApi } from "../../../runtime/ports/storage.ts"
+import type { CommitOutcome, StorageApi } from "../../../runtime/ports/storage.ts"
 import { commitOf, run } from "../../suites/storage-probe.ts"
 
 /** One actor; `step` resolves when a commit is certainly stored. */
 export class Stepper {
   readonly address
   readonly items: Array<LogItem> = []
-  conflicts = 0
   private readonly storage: StorageApi
   private revision = 0
   private head = 0
@@ -36,11 +35,8 @@ export class Stepper {
     const timer = form >= 2 ? this.steps : form === 0 ? null : undefined
     const head = this.head + items.length
     const change = { expected: this.revision, state, append: items, head, timer }
-    const [outcome] = await run(
-      this.storage.commit([commitOf({ address: this.address, ...change })])
-    )
+    const outcome = await this.commit({ address: this.address, ...change })
     if (outcome?._tag !== "Committed") {
-      this.conflicts++
       throw new Error(`${this.address.id}: ${JSON.stringify(outcome)}`)
     }
     this.revision = outcome.revision
@@ -48,6 +44,22 @@ export class Stepper {
     this.items.push(...items)
     if (state !== undefined) this.state = state
     if (timer !== undefined) this.timer = timer ?? undefined
+  }
+
+  /**
+   * The outcome of a commit. It is repeated while the store is unavailable, as servers of a busy
+   * machine may elect a leader for longer than the storage waits: a refused commit is not stored.
+   * If it were, its repetition would be a conflict.
+   */
+  private async commit(
+    change: Parameters<typeof commitOf>[0]
+  ): Promise<CommitOutcome | undefined> {
+    for (;;) {
+      const [outcome] = await run(this.storage.commit([commitOf(change)]))
+      const isRepeatable = outcome?._tag === "Refused" &&
+        outcome.failure._tag === "StorageUnavailable"
+      if (!isRepeatable) return outcome
+    }
   }
 
   /**
