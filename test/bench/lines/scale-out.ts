@@ -17,9 +17,8 @@ import { nodeOn, pause, type SharedSettings, shareSettings } from "./cluster-nod
 const mailboxes = 100
 const rounds = 2
 const seconds = 3
-/** A node's first tens of thousands of requests, by which V8 finds out what to compile. */
-const newNodeRounds = 5
-const warmUpRounds = 1
+/** Rounds at most until a new node has had its first requests. */
+const newNodeRoundsMax = 12
 const nodesMax = 3
 /** Time for a new node's shards to move and settle. */
 const settledMs = 8_000
@@ -42,6 +41,7 @@ const startServers = async (count: number): Promise<Servers> => {
 
 /** What is measured, and what relays go to. */
 interface Cluster {
+  readonly name: string
   readonly shared: SharedSettings
   readonly servers: Servers
   readonly receiver: Running
@@ -73,6 +73,8 @@ const countersOf = async (nodes: ReadonlyArray<Running>): Promise<Counters> => {
 
 /** One round over all nodes: operations a second, and what each operation took. */
 interface Round {
+  /** Operations of all nodes. */
+  readonly done: number
   readonly perSecond: number
   readonly nodesUs: number
   readonly serversUs: number
@@ -83,6 +85,11 @@ interface Round {
 
 interface Operation {
   readonly name: string
+  /**
+   * The first requests of a new node, by which V8 finds out what to compile. A busy machine takes
+   * more time for them, so that no time would do.
+   */
+  readonly newNodeRequests: number
   /** What wrk requests of each node. */
   readonly load: (cluster: Cluster) => Omit<Load, "origin" | "seconds">
   /** The receiver gets one request for each. */
@@ -92,6 +99,7 @@ interface Operation {
 let run = 0
 const deposit: Operation = {
   name: "deposit",
+  newNodeRequests: 40_000,
   load: () => ({
     script: "deposit",
     args: [`scale-out${run++}`, "/mailboxes/m", String(mailboxes)],
@@ -103,6 +111,7 @@ const operations: ReadonlyArray<Operation> = [
   deposit,
   {
     name: "read of a mailbox",
+    newNodeRequests: 40_000,
     load: ({ shared }) => ({
       script: "get",
       args: ["/mailboxes/m", "", "0", String(mailboxes - 1), authorization(shared.token)],
@@ -111,6 +120,7 @@ const operations: ReadonlyArray<Operation> = [
   },
   {
     name: "relay",
+    newNodeRequests: 2_000,
     load: ({ receiver, shared }) => ({
       script: "outgoing",
       args: [authorization(shared.token), `scale-out${run++}`, `${receiver.origin}/inbox`, "300"],
@@ -120,6 +130,7 @@ const operations: ReadonlyArray<Operation> = [
   },
   {
     name: "step of a session",
+    newNodeRequests: 5_000,
     load: () => ({ script: "walk", connections: 30, threads: 30 })
   }
 ]
@@ -143,6 +154,7 @@ const roundOf = async (
   const elapsedMs = performance.now() - startedMs
   const [after, counts] = [cpu(), await countersOf(nodes)]
   return {
+    done,
     perSecond: done * 1_000 / elapsedMs,
     nodesUs: (after.nodes - before.nodes) * 1_000 / done,
     serversUs: (after.servers - before.servers) * 1_000 / done,
@@ -152,19 +164,21 @@ const roundOf = async (
   }
 }
 
-/** The median of each figure over the rounds, after those that warm up. */
-const measured = async (
-  cluster: Cluster,
-  operation: Operation,
-  warmUp = warmUpRounds
-): Promise<Round> => {
-  const all: Array<Round> = []
-  for (let turn = 0; turn < warmUp + rounds; turn++) {
-    const round = await roundOf(cluster, operation)
-    if (turn >= warmUp) all.push(round)
+/** Gives each node the requests that a new one needs. */
+const warmUp = async (cluster: Cluster, operation: Operation): Promise<void> => {
+  let each = 0
+  for (let turn = 0; turn < newNodeRoundsMax && each < operation.newNodeRequests; turn++) {
+    each += (await roundOf(cluster, operation)).done / cluster.nodes.length
   }
+}
+
+/** The median of each figure over the rounds. */
+const measured = async (cluster: Cluster, operation: Operation): Promise<Round> => {
+  const all: Array<Round> = []
+  for (let turn = 0; turn < rounds; turn++) all.push(await roundOf(cluster, operation))
   const of = (figure: keyof Round): number => median(all.map((round) => round[figure]))
   return {
+    done: of("done"),
     perSecond: of("perSecond"),
     nodesUs: of("nodesUs"),
     serversUs: of("serversUs"),
@@ -181,12 +195,13 @@ interface Measured {
   readonly limited: Array<Round>
 }
 
+const figuresOf = ({ groups, messages, nodesUs, perSecond, serversUs, writes }: Round): string =>
+  `${thousands(perSecond)} a second, ${nodesUs.toFixed(0)} µs of nodes, ` +
+  `${serversUs.toFixed(0)} µs of servers, ${messages.toFixed(2)} messages in ` +
+  `${writes.toFixed(2)} writes, ${groups.toFixed(2)} groups`
+
 const described = (each: ReadonlyArray<Round>): string =>
-  each.map(({ groups, messages, nodesUs, perSecond, serversUs, writes }, at) =>
-    `${at + 1}: ${thousands(perSecond)} a second, ${nodesUs.toFixed(0)} µs of nodes, ` +
-    `${serversUs.toFixed(0)} µs of servers, ${messages.toFixed(2)} messages in ` +
-    `${writes.toFixed(2)} writes, ${groups.toFixed(2)} groups`
-  ).join("; ")
+  each.map((round, at) => `${at + 1}: ${figuresOf(round)}`).join("; ")
 
 const rowsOf = (
   { each, limited, operation: { name } }: Measured,
@@ -218,10 +233,9 @@ const rowsOf = (
   ]
 }
 
-const addNode = async (bench: Bench, { nodes, shared }: Cluster): Promise<void> => {
+const addNode = async (bench: Bench, { name, nodes, shared }: Cluster): Promise<void> => {
   const size = nodes.length
-  const name = `scale-out-${shared.urls.length}-${shared.buckets}-${size + 1}`
-  const node = await nodeOn(bench, shared, name)
+  const node = await nodeOn(bench, shared, `${name}-${size + 1}`)
   if (size === 0) { for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`) }
   nodes.push(node)
   await pause(settledMs)
@@ -231,7 +245,11 @@ const measureLimited = async (cluster: Cluster, all: ReadonlyArray<Measured>): P
   const { nodes } = cluster
   for (const { pid } of nodes) limitCpu(pid, quotaCores)
   try {
-    for (const { limited, operation } of all) limited.push(await measured(cluster, operation))
+    for (const { limited, operation } of all) {
+      // The first round ends what ran without the limit.
+      await roundOf(cluster, operation)
+      limited.push(await measured(cluster, operation))
+    }
   } finally {
     for (const { pid } of nodes) releaseCpu(pid)
   }
@@ -244,35 +262,68 @@ interface Setup {
   readonly operations: ReadonlyArray<Operation>
 }
 
-const startSetup = async (bench: Bench, { buckets, servers: count }: Setup): Promise<Cluster> => {
+const startSetup = async (
+  bench: Bench,
+  { buckets, servers: count }: Omit<Setup, "operations">,
+  label = "scale-out"
+): Promise<Cluster> => {
   const servers = await startServers(count)
-  const name = `scale-out-${count}-${buckets ?? "default"}`
+  const name = `${label}-${count}-${buckets ?? "default"}`
   const shared = shareSettings(bench, name, servers.urls, buckets)
   const receiver = await bench.peer()
-  return { shared, servers, receiver, nodes: [] }
+  return { name, shared, servers, receiver, nodes: [] }
+}
+
+const stopSetup = async ({ nodes, receiver, servers }: Cluster): Promise<void> => {
+  await Promise.all([...nodes, receiver].map((process) => process.stop()))
+  await servers.close()
 }
 
 /** The rows of a setup, measured over 1, 2 and 3 nodes. */
 const measureSetup = async (bench: Bench, setup: Setup): Promise<ReadonlyArray<Row>> => {
   const cluster = await startSetup(bench, setup)
-  const { nodes, receiver, servers } = cluster
+  const { nodes } = cluster
   const all = setup.operations.map((operation): Measured => ({ operation, each: [], limited: [] }))
   const where = setup.servers === 1 ? "one server" : `${setup.servers} servers`
   while (nodes.length < nodesMax) {
     await addNode(bench, cluster)
     for (const { each, operation } of all) {
-      each.push(await measured(cluster, operation, newNodeRounds))
+      await warmUp(cluster, operation)
+      each.push(await measured(cluster, operation))
     }
     if (setup.buckets === undefined) await measureLimited(cluster, all)
     bench.say(`${where}: ${all.map(({ each }) => described(each)).join(" | ")}`)
   }
-  await Promise.all([...nodes, receiver].map((process) => process.stop()))
-  await servers.close()
+  await stopSetup(cluster)
   return setup.buckets === undefined
     ? all.flatMap((one) => rowsOf(one, where))
     : all.map(({ each, operation: { name } }) =>
       withoutTarget(`${name} on ${where}, streams for actors: ${setup.buckets}`, described(each))
     )
+}
+
+/**
+ * A deposit where each of as many nodes is alone on a server of its own, and all run beside each
+ * other: what a machine with few processors adds to the work of several nodes, cluster or not.
+ */
+const measureApart = async (bench: Bench): Promise<Row> => {
+  const [first, ...others] = await Promise.all(
+    Array.from(
+      { length: nodesMax },
+      (_, at) => startSetup(bench, { servers: 1 }, `apart-${at + 1}`)
+    )
+  )
+  if (first === undefined) throw new Error("there is no node to measure")
+  const all = [first, ...others]
+  for (const one of all) await addNode(bench, one)
+  const pids = all.flatMap(({ servers }) => servers.pids)
+  const nodes = all.flatMap((one) => one.nodes)
+  const together = { ...first, nodes, servers: { ...first.servers, pids } }
+  await warmUp(together, deposit)
+  const round = await measured(together, deposit)
+  await Promise.all(all.map(stopSetup))
+  const what = `deposit through ${nodesMax} nodes that are no cluster, each on a server of its own`
+  return withoutTarget(what, figuresOf(round))
 }
 
 const setups: ReadonlyArray<Setup> = [
@@ -286,7 +337,7 @@ export const scaleOut: Line = {
   name: "scale-out",
   run: async (bench) => {
     await requireNats()
-    const rows: Array<Row> = []
+    const rows = [await measureApart(bench)]
     for (const setup of setups) rows.push(...await measureSetup(bench, setup))
     return rows
   }
