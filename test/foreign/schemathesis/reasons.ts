@@ -59,7 +59,7 @@ const refused: ReadonlyArray<Reason> = [
   {
     what: "JSON-LD without a node that has a property",
     check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
-    detail: /: 422 the document has no node with a property with application\/ld\+json/,
+    detail: /: 422 the document has no node with a property\b.* with application\/ld\+json/,
     why: "It says nothing that could be a notification; any JSON may be JSON-LD."
   },
   {
