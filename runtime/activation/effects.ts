@@ -2,12 +2,19 @@
 import { Effect, Exit, type Fiber } from "effect"
 import { type Address, type AnyBehavior, type Peers, shardOf, type Tagged } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
+import { InFlight } from "../in-flight/index.ts"
 
 /** The steps of a message's life at which a test may end the process. */
 export type MessageStep = "decided" | "committed" | "replied" | "performed"
 
+/** An effect under way. */
+interface Performance {
+  readonly fiber: Fiber.Fiber<unknown>
+  readonly address: Address
+}
+
 export class Effects {
-  private readonly fibers = new Map<Fiber.Fiber<unknown>, Address>()
+  private readonly fibers = new InFlight<Performance>()
   /** Released shards: their next owners run the effects. */
   private readonly closed = new Set<number>()
   private readonly fork: Fork
@@ -43,9 +50,9 @@ export class Effects {
     for (const action of actions) {
       if (this.stopped) return
       const fiber = this.fork(Effect.suspend(() => behavior.perform(action, address, this.peers)))
-      this.fibers.set(fiber, address)
+      const token = this.fibers.add({ fiber, address })
       fiber.addObserver((exit) => {
-        if (!this.fibers.delete(fiber) || this.stopped) return
+        if (!this.fibers.delete(token) || this.stopped) return
         this.step?.("performed", address)
         if (Exit.isFailure(exit)) return onDefect(exit.cause)
         // A message of the behavior's own; the registry has lost the type.
@@ -57,9 +64,9 @@ export class Effects {
   /** Interrupts the effects of a shard, and starts no more until the shard is opened. */
   close(shard: number): void {
     this.closed.add(shard)
-    for (const [fiber, address] of this.fibers) {
+    for (const [token, { address, fiber }] of this.fibers) {
       if (shardOf(address) !== shard) continue
-      this.fibers.delete(fiber)
+      this.fibers.delete(token)
       fiber.interruptUnsafe()
     }
   }
@@ -71,6 +78,6 @@ export class Effects {
   /** Interrupts all effects: timers find them undone. */
   stop(): void {
     this.stopped = true
-    for (const fiber of this.fibers.keys()) fiber.interruptUnsafe()
+    for (const [, { fiber }] of this.fibers) fiber.interruptUnsafe()
   }
 }

@@ -4,6 +4,7 @@
  * library.
  */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
+import { InFlight } from "../../in-flight/index.ts"
 import { requestSweepMs } from "../../limits.ts"
 import type { TurnWrites } from "./turn-writes.ts"
 
@@ -46,10 +47,9 @@ export class Requests {
   private readonly nc: NatsConnection
   private readonly writes: TurnWrites
   private readonly inbox = createInbox()
-  private readonly pending = new Map<string, PendingRequest>()
+  private readonly pending = new InFlight<PendingRequest>()
   /** Runs while requests are pending. */
   private sweep: NodeJS.Timeout | undefined
-  private count = 0
   /** False from the loss of the connection until it is there again. */
   isConnected = true
 
@@ -103,9 +103,8 @@ export class Requests {
     take: PendingRequest["take"]
   ): void {
     if (this.nc.isClosed()) return reject(new NoReply(subject, "closed"))
-    const token = (this.count++).toString(36)
     const untilMs = performance.now() + timeoutMs
-    this.pending.set(token, { subject, untilMs, take, reject })
+    const token = this.pending.add({ subject, untilMs, take, reject })
     this.sweep ??= setInterval(() => this.expire(), requestSweepMs).unref()
     try {
       const reply = `${this.inbox}.${token}`
@@ -156,9 +155,6 @@ export class Requests {
   }
 
   private endAll(reason: NoReply["reason"]): void {
-    for (const pending of this.pending.values()) {
-      pending.reject(new NoReply(pending.subject, reason))
-    }
-    this.pending.clear()
+    for (const { reject, subject } of this.pending.clear()) reject(new NoReply(subject, reason))
   }
 }

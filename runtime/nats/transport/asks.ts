@@ -9,6 +9,7 @@
  */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { type Address, AskTimeout, keyOf, NoOwner, shardOf, subjectOf } from "../../actor/index.ts"
+import { InFlight } from "../../in-flight/index.ts"
 import { answeredKeepMs, bundlesRememberedMax, lateReplyMs, movedResendMaxMs, movedResendMs,
   noOwnerRetryMs, resendAfterMs, silenceResendMs } from "../../limits.ts"
 import type { RequestDone } from "../../ports/index.ts"
@@ -80,17 +81,39 @@ const timeout = ({ deadlineMs, to }: Ask): AskTimeout =>
 const noOwner = ({ to }: Ask): NoOwner =>
   new NoOwner({ key: keyOf(to), retryAfterMs: noOwnerRetryMs })
 
+/** The asks of the last bundles: a ring, for the reason that {@link InFlight} has. */
+class SentBundles {
+  private readonly bundles: Array<{ bundle: string; tokens: ReadonlyArray<string> } | undefined> =
+    []
+  private count = 0
+
+  /** Remembers the tokens of the asks in a bundle; returns the token of the bundle. */
+  add(tokens: ReadonlyArray<string>): string {
+    // No token of an ask begins so.
+    const bundle = `_${this.count.toString(36)}`
+    this.bundles[this.count++ % bundlesRememberedMax] = { bundle, tokens }
+    return bundle
+  }
+
+  /** The tokens of the asks in this bundle, once; none if it is not among the last. */
+  take(bundle: string): ReadonlyArray<string> {
+    const place = Number.parseInt(bundle.slice(1), 36) % bundlesRememberedMax
+    const found = this.bundles[place]
+    if (found?.bundle !== bundle) return []
+    this.bundles[place] = undefined
+    return found.tokens
+  }
+}
+
 export class PendingAsks {
   private readonly envelopes: Envelopes
   private readonly node: string
   private readonly inbox = createInbox(nodeInboxPrefix)
-  private readonly pending = new Map<string, Ask>()
-  private count = 0
+  private readonly pending = new InFlight<Ask>()
   /** By shard: the node that answered an ask at the subject of its actor. */
   private readonly routes = new Map<number, string>()
   private readonly bundler: Bundler<BundledAsk>
-  /** By the token of a bundle, the tokens of its asks: of the last bundles. */
-  private readonly bundles = new Map<string, ReadonlyArray<string>>()
+  private readonly sent = new SentBundles()
 
   constructor(
     { nc, writes }: Pick<NatsApi, "nc" | "writes">,
@@ -120,8 +143,7 @@ export class PendingAsks {
     deadlineMs: number,
     done: RequestDone
   ): void {
-    const token = (this.count++).toString(36)
-    this.pending.set(token, {
+    const token = this.pending.add({
       to,
       text,
       trace,
@@ -176,10 +198,8 @@ export class PendingAsks {
       const ask = this.pending.get(first.token)
       return ask && this.publish(first.token, ask, {})
     }
-    // No token of an ask begins so.
-    const bundle = `_${(this.count++).toString(36)}`
     const tokens = asks.map(({ token }) => token)
-    this.rememberBundle(bundle, tokens)
+    const bundle = this.sent.add(tokens)
     for (const token of tokens) {
       const ask = this.pending.get(token)
       if (ask !== undefined) ask.bundledTo = to
@@ -193,17 +213,9 @@ export class PendingAsks {
     }
   }
 
-  private rememberBundle(bundle: string, tokens: ReadonlyArray<string>): void {
-    this.bundles.set(bundle, tokens)
-    const [oldest] = this.bundles.size > bundlesRememberedMax ? this.bundles.keys() : []
-    if (oldest !== undefined) this.bundles.delete(oldest)
-  }
-
   /** No node has received the bundle: its asks go to the subjects of their actors. */
   private handleBundleToNobody(bundle: string): void {
-    const tokens = this.bundles.get(bundle) ?? []
-    this.bundles.delete(bundle)
-    for (const token of tokens) {
+    for (const token of this.sent.take(bundle)) {
       const ask = this.pending.get(token)
       if (ask !== undefined) this.sendToSubject(token, ask, ask.bundledTo)
     }

@@ -7,7 +7,7 @@ import type { BundledMessage } from "./envelopes.ts"
 export class Bundler<Message extends BundledMessage> {
   private readonly writes: TurnWrites
   private readonly send: (to: string, messages: ReadonlyArray<Message>) => void
-  private readonly waiting = new Map<string, Array<Message>>()
+  private waiting = new Map<string, Array<Message>>()
 
   /** `send` gets one message or several, up to the bounds of a bundle; it must not throw. */
   constructor(
@@ -27,9 +27,9 @@ export class Bundler<Message extends BundledMessage> {
   }
 
   private flush(): void {
-    const all = [...this.waiting]
-    this.waiting.clear()
-    for (const [to, messages] of all) this.sendBounded(to, messages)
+    const { waiting } = this
+    this.waiting = new Map()
+    for (const [to, messages] of waiting) this.sendBounded(to, messages)
   }
 
   private sendBounded(to: string, messages: ReadonlyArray<Message>): void {
