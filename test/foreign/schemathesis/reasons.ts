@@ -71,7 +71,7 @@ const refused: ReadonlyArray<Reason> = [
   {
     what: "a notification without `url` and `content`",
     check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
-    detail: /: 422 item\/url is /,
+    detail: /: 422 (item\/url is|content is empty:) /,
     why: "It needs one of them; many generators of clients cannot read such a schema."
   },
   {
@@ -143,6 +143,12 @@ const refused: ReadonlyArray<Reason> = [
     why: "A position is one of the mailbox, and what is paused has been verified before."
   },
   {
+    what: "what is no origin, in the form that pauses relays to origins",
+    check: /^POST \/outgoing\/\{account\}\/pauses: positive_data_acceptance$/,
+    detail: /: 422 origin number \d+ must be an origin such as /,
+    why: "The form has a field of text with an origin on each line."
+  },
+  {
     what: "a replay without a time",
     check: /^POST \/outgoing\/\{account\}\/retry: positive_data_acceptance$/,
     detail: /: 400 since must be a time /,
@@ -180,6 +186,12 @@ const refused: ReadonlyArray<Reason> = [
     check: /^(POST|PUT) \/quotes(\/\{symbol\})?: positive_data_acceptance$/,
     detail: /: 422 price is a decimal number /,
     why: "A price is kept as sent, and is a decimal without an exponent."
+  },
+  {
+    what: "a number of bytes with a point or an exponent",
+    check: /^(POST|PUT) \/mailboxes(\/\{mailbox\})?: positive_data_acceptance$/,
+    detail: /: 422 fetch-limit must be a number of bytes, at most \d+ with application\/json /,
+    why: "JSON is read as its XML, where such a number consists of digits."
   }
 ]
 
