@@ -1,6 +1,7 @@
 /**
  * Bundles the service before suites that start it, from the last compiled files, renders its
- * documentation, and writes the packages of the workspaces. Compiling them is a step of its own (`npm run compile`).
+ * documentation, and writes the packages of the workspaces. Compiling the files is a step of its
+ * own (`npm run compile`).
  */
 import { writePackages } from "../deploy/generate/packages.mjs"
 import { bundleIfStale, renderDocsIfStale } from "../deploy/prepare.mjs"

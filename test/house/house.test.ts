@@ -169,7 +169,9 @@ describe("the source tree", () => {
 
   it("has exact versions only, all from the public registry", () => {
     const lock = textOf("package-lock.json")
-    expect(lock).not.toMatch(/"resolved"/)
+    // The packages of the workspaces are folders.
+    const registries = lock.match(/"resolved": "(?!client"|runtime").*/g)
+    expect(registries).toBeNull()
     const manifest: Record<string, Record<string, string>> = JSON.parse(textOf("package.json"))
     const wanted = {
       ...manifest["dependencies"],
