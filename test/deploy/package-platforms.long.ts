@@ -8,8 +8,8 @@ import { installedWithinMs, packed, type Project, projectWith } from "./package-
 
 /** The platforms, as packages of npm with their binaries. */
 const platforms = [
-  { name: "bun", version: "BUNV", args: ["run"] },
-  { name: "deno", version: "DENOV", args: ["run", "--allow-all", "--no-config"] }
+  { name: "bun", version: "1.4.5", args: ["run"] },
+  { name: "deno", version: "2.9.6", args: ["run", "--allow-all", "--node-modules-dir=manual"] }
 ]
 
 let service: Service
