@@ -66,8 +66,14 @@ const withoutMap = (text) => text.replace(/^\/\/# sourceMappingURL=.*\n?/m, "")
 /** The compiler indents types by four spaces, which are a tenth of them. */
 const withTabs = (text) => text.replace(/^(?: {4})+/gm, (spaces) => "\t".repeat(spaces.length / 4))
 
+/** Types name the compiled files, too, which older compilers expect. */
+const withCompiledNames = (text) =>
+  text.replace(/\b(from|import)(\s*\(?\s*"\.[^"]+)\.ts"/g, "$1$2.js\"")
+
 const packed = (path, text) =>
-  path.endsWith(".d.ts") ? withTabs(withoutMap(text)) : withoutComments(path, withoutMap(text))
+  path.endsWith(".d.ts")
+    ? withTabs(withCompiledNames(withoutMap(text)))
+    : withoutComments(path, withoutMap(text))
 
 const filesIn = (folder) =>
   existsSync(join(root, folder))

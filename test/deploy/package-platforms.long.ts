@@ -1,10 +1,11 @@
-/** The packages on other platforms than Node: the client and the runtime on Bun and Deno. */
+/** The client and the runtime on Bun and Deno, and their types with an older compiler. */
 import { execFile } from "node:child_process"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { adminToken, cleanUp, publicUrl, type Service, start } from "../e2e/process.ts"
 import { installedWithinMs, packed, type Project, projectWith } from "./package-projects.ts"
+import { root } from "./sources.ts"
 
 /** The platforms, as packages of npm with their binaries. */
 const platforms = [
@@ -17,14 +18,17 @@ let project: Project
 
 beforeAll(async () => {
   service = await start()
-  const binaries = platforms.map(({ name, version }) => `${name}@${version}`)
-  project = await projectWith(packed("client").path, packed("runtime").path, ...binaries)
+  const tools = platforms.map(({ name, version }) => `${name}@${version}`)
+  project = await projectWith(packed("client").path, packed("runtime").path, ...tools, compiler)
 }, installedWithinMs)
 
 afterAll(async () => {
   await service.stop()
   cleanUp()
 })
+
+/** TypeScript is written in Go since version 7. */
+const compiler = "typescript@5.9.3"
 
 const clientProgram = `import { connect, verifyPush, InvalidSignature } from "@restante/client"
 const [url, publicUrl, token] = process.argv.slice(2)
@@ -88,4 +92,22 @@ describe.each(platforms)("on $name", ({ args, name }) => {
     project.write("runtime.js", runtimeProgram)
     expect(await runOn("runtime.js")).toBe("5\n")
   })
+})
+
+it("have types for a compiler of the line before", async () => {
+  const compilerOptions = {
+    ...{ strict: true, skipLibCheck: false, noEmit: true, target: "ES2022", module: "NodeNext" },
+    typeRoots: [join(root, "node_modules/@types")]
+  }
+  const program = `import { type Client, connect } from "@restante/client"
+import { memoryStorage } from "@restante/runtime/memory"
+export const client: Client = connect({ url: "http://post.test" })
+export const storage = memoryStorage
+`
+  project.write("types.ts", program)
+  project.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["types.ts"] }))
+  const tsc = join(project.folder, "node_modules/typescript/bin/tsc")
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", project.folder])
+    .catch((error: { readonly stdout: string }) => error)
+  expect(stdout).toBe("")
 })
