@@ -1,6 +1,6 @@
 /**
  * The client library of restante: mailboxes, sending, pushes, sessions and queries over HTTP. It
- * runs on Node, in browsers and on Deno, without dependencies.
+ * runs on Node, Deno and Bun and in browsers, without dependencies.
  */
 export type { AccountRemoval, AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount,
   ListedToken, NewAccount, NewAccountOptions, NodeStatus, TokenOptions } from "./administration.ts"

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npm pack`: installs if necessary, and builds what the package holds. */
+/** `npm pack` of any package: installs if necessary, and builds what the packages hold. */
 import { build, installIfStale } from "./prepare.mjs"
 
 installIfStale()

@@ -26,6 +26,9 @@ export const docsFile = "dist/docs/site.json"
 
 const docsBuilder = "deploy/generate/docs.mjs"
 
+/** A child process runs it, since it needs packages that a fresh clone has not installed. */
+const packagesWriter = "deploy/generate/packages.mjs"
+
 /** The folders whose README.md is a page of `/docs`, too. */
 export const documentedModules = ["runtime", "actors", "http", "client", "deploy"]
 
@@ -72,6 +75,7 @@ const newestMs = (folder, names) => {
   let newest = 0
   for (const entry of readdirSync(inRoot(folder), { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`
+    if (entry.name === "dist") continue // of a package
     if (entry.isDirectory()) newest = Math.max(newest, newestMs(path, names))
     else if (names.test(entry.name)) newest = Math.max(newest, modifiedMs(path))
   }
@@ -122,7 +126,8 @@ export const renderDocsIfStale = () =>
 
 /**
  * Runs `tsc -b` for a project, bundles the result, renders the documentation, and writes what the
- * program consists of; true when all succeeded.
+ * program consists of; true when all succeeded. The whole project, `.`, has the packages of the
+ * workspaces, too.
  */
 export const build = (project) => {
   const startedAt = new Date()
@@ -133,6 +138,7 @@ export const build = (project) => {
   if (!bundleIfStale() || !renderDocsIfStale()) return false
   writeSbom()
   if (!run(process.execPath, [inRoot("deploy/generate/manual.mjs")])) return false
+  if (project === "." && !run(process.execPath, [inRoot(packagesWriter)])) return false
   writeFileSync(inRoot(builtMark), "")
   utimesSync(inRoot(builtMark), startedAt, startedAt) // an edit during the build makes it stale
   return true

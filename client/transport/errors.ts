@@ -89,8 +89,13 @@ const mayBeCarriedOut = ({ retryAfterMs, status, type }: Problem): boolean => {
   return status === 409 ? retryAfterMs !== undefined : status >= 500
 }
 
+/** Its type is short in the declarations of each class. */
+type NamedProblem<Name extends string> = new(
+  ...problem: ConstructorParameters<typeof ProblemError>
+) => ProblemError & { readonly name: Name }
+
 /** The parent of an error class. It keeps the `name` if a bundler renames the class. */
-const named = <const Name extends string>(name: Name) =>
+const named = <const Name extends string>(name: Name): NamedProblem<Name> =>
   class extends ProblemError {
     override readonly name = name
   }

@@ -47,13 +47,15 @@ const copiedPackages = [
   "uplot"
 ]
 
-/** The packages of the lock that the program may need at run time, by their folders. */
+/**
+ * The packages of the lock that the program may need at run time, by their folders. Those of the
+ * workspaces are its own code.
+ */
 const runtimePackages = (lock) =>
   Object.entries(lock.packages)
+    .filter(([path, entry]) => path.startsWith(modules) && entry.link !== true)
     .map(([path, entry]) => ({ path, entry, name: nameOf(path, entry) }))
-    .filter(({ entry, name, path }) =>
-      path !== "" && (entry.dev !== true || copiedPackages.includes(name))
-    )
+    .filter(({ entry, name }) => entry.dev !== true || copiedPackages.includes(name))
     .map((one) => ({ ...one, purl: purlOf(one.name, one.entry.version) }))
 
 const componentOf = ({ entry, name, purl }) => {

@@ -1,6 +1,6 @@
 /**
- * Type-checks and runs the examples of docs/client.md, and compares their output with the page; and
- * the program of README.md.
+ * Type-checks and runs the examples of docs/client.md and client/README.md, and compares their
+ * output with the page; and the program of README.md.
  */
 import { execFile, spawn } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
@@ -89,7 +89,7 @@ const pattern = (output: string): RegExp => {
 const programOf = (examples: ReadonlyArray<Example>): string => {
   const imports = new Set<string>()
   const parts = examples.map(({ code }, n) => {
-    const rest = code.replace(/^import .* from "restante\/client"$/gm, (line) => {
+    const rest = code.replace(/^import .* from "@restante\/client"$/gm, (line) => {
       imports.add(line)
       return ""
     })
@@ -111,7 +111,12 @@ const compilerOptions = {
   typeRoots: [join(root, "node_modules/@types")]
 }
 
-const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
+/** Each page is one program, and shows this number of outputs. */
+const pages = [
+  { page: "docs/client.md", file: "page", shown: 7 },
+  { page: "client/README.md", file: "readme", shown: 1 }
+].map((one) => ({ ...one, examples: examplesOf(readFileSync(join(root, one.page), "utf8")) }))
+
 const folder = temporaryFolder()
 
 /** The program of README.md, which watches until it is ended. */
@@ -119,12 +124,16 @@ const programs = blocksOf("README.md").filter(({ language }) => language === "ts
   .map(({ text }) => text.replace("import ", `const TOKEN = "${adminToken}"\nimport `))
 
 it("has examples that type-check", async () => {
-  mkdirSync(join(folder, "node_modules"))
-  symlinkSync(root, join(folder, "node_modules/restante"))
-  const settings = JSON.stringify({ compilerOptions, files: ["page.ts", "program.ts"] })
+  mkdirSync(join(folder, "node_modules/@restante"), { recursive: true })
+  symlinkSync(join(root, "client"), join(folder, "node_modules/@restante/client"))
+  const names = [...pages.map(({ file }) => file), "program"].map((name) => `${name}.ts`)
+  const settings = JSON.stringify({ compilerOptions, files: names })
   writeFileSync(join(folder, "tsconfig.json"), settings)
   writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
-  writeFileSync(join(folder, "page.ts"), programOf(examples).replaceAll(written, here.url))
+  for (const { examples, file } of pages) {
+    const text = programOf(examples).replaceAll(written, here.url)
+    writeFileSync(join(folder, `${file}.ts`), text)
+  }
   expect(programs).toHaveLength(1)
   writeFileSync(join(folder, "program.ts"), (programs[0] ?? "").replaceAll(written, here.url))
   const tsc = join(root, "node_modules/typescript/bin/tsc")
@@ -133,11 +142,11 @@ it("has examples that type-check", async () => {
   expect(checked.stdout).toBe("")
 })
 
-it("has examples with the shown output", async () => {
-  expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThan(6)
+it.each(pages)("has examples with the shown output: $page", async ({ examples, file, shown }) => {
+  expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThanOrEqual(shown)
   const ran: { readonly stderr: string; readonly stdout: string } = await run(
     process.execPath,
-    ["page.js"],
+    [`${file}.js`],
     { cwd: folder, timeout: 25_000 }
   ).catch((error) => error)
   expect(ran.stderr).toBe("")

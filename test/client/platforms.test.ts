@@ -1,6 +1,6 @@
-/** The built client without Node: with the web's globals only, in a browser, and its types. */
+/** The package of the client without Node: with the web's globals only, and in a browser. */
 import { execFile } from "node:child_process"
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -9,19 +9,19 @@ import { promisify } from "node:util"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { launchBrowser, openTab } from "../e2e/browser/browser.ts"
-import { adminToken, cleanUp, publicUrl, temporaryFolder } from "../e2e/process.ts"
+import { adminToken, cleanUp, publicUrl } from "../e2e/process.ts"
 import { startProcess } from "./services.ts"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const built = join(root, "dist/client")
+const built = join(root, "client/dist")
 const scenario = join(root, "test/client/bare/scenario.mjs")
 const modules = new Set(
   readdirSync(built, { encoding: "utf8", recursive: true }).filter((name) => name.endsWith(".js"))
 )
 
 const page = `<!doctype html><link rel=icon href=data:,><title>A page</title>
-<script type=importmap>{ "imports": { "restante/client": "/index.js" } }</script>`
+<script type=importmap>{ "imports": { "@restante/client": "/index.js" } }</script>`
 
 /** Another origin: a page, and the client's modules. */
 const pages = createServer(({ url: path = "/" }, response) => {
@@ -85,75 +85,4 @@ it("works in a page of an origin that the operator names", async () => {
   })`)
   expect(JSON.parse(text)).toEqual(expected)
   await tab.close()
-})
-
-const program =
-  `import { type Client, connect, type ReceivedNotification, verifyPush } from "restante/client"
-const client: Client = connect({ url: "http://post.test", account: "a", token: "t" })
-export const main = async (request: Request): Promise<ReadonlyArray<string>> => {
-  const { href } = await client.publish("x", { contentType: "text/plain" })
-  const received: Array<ReceivedNotification> = []
-  for await (const one of client.mailbox("a").watch({ signal: AbortSignal.timeout(1) })) {
-    received.push(one)
-  }
-  const { notifications } = await verifyPush(request, ["whsec_"])
-  const { body } = (await client.get(href)).response
-  await client.publish(body ?? new Blob([]))
-  // @ts-expect-error: a notification has recipients.
-  await client.send({ description: "x" })
-  return [...received, ...notifications].map(({ description }) => description)
-}
-`
-
-/** Type-checks a program with these options, without skipping declarations. */
-const check = async (
-  compilerOptions: object
-): Promise<{ readonly errors: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }> => {
-  const folder = temporaryFolder()
-  mkdirSync(join(folder, "node_modules"))
-  symlinkSync(root, join(folder, "node_modules/restante"))
-  writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
-  writeFileSync(join(folder, "program.ts"), program)
-  const settings = {
-    compilerOptions: { strict: true, noEmit: true, target: "ES2022", ...compilerOptions },
-    files: ["program.ts"]
-  }
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
-  const tsc = join(root, "node_modules/typescript/bin/tsc")
-  const args = [tsc, "-p", folder, "--listFiles", "--pretty", "false"]
-  // Output of a run that had to succeed, or of one that failed.
-  const { stdout } = await run(process.execPath, args).catch((error) => error)
-  const lines = String(stdout).trim().split("\n")
-  const isFile = (line: string) => /^\/.*\.ts$/.test(line)
-  return { errors: lines.filter((line) => !isFile(line)), files: lines.filter(isFile) }
-}
-
-const declarations = expect.stringMatching(/dist\/client\/index\.d\.ts$/)
-
-it("has types that need no other package", async () => {
-  const { errors, files } = await check({
-    lib: ["ES2022", "DOM", "DOM.Iterable"],
-    types: [],
-    skipLibCheck: false,
-    exactOptionalPropertyTypes: true,
-    module: "ESNext",
-    moduleResolution: "Bundler"
-  })
-  expect(errors).toEqual([])
-  expect(files).toContainEqual(declarations)
-  expect(files.filter((file) => /@types\/|\/effect\//.test(file))).toEqual([])
-})
-
-it("has types for Node without the DOM's", async () => {
-  const { errors, files } = await check({
-    lib: ["ES2023"],
-    typeRoots: [join(root, "node_modules/@types")],
-    types: ["node"],
-    skipLibCheck: false,
-    module: "NodeNext",
-    moduleResolution: "NodeNext"
-  })
-  expect(errors).toEqual([])
-  expect(files).toContainEqual(declarations)
-  expect(files.filter((file) => file.endsWith("/lib.dom.d.ts"))).toEqual([])
 })

@@ -47,10 +47,10 @@ const deadLinks = (pages: ReadonlyArray<string>, among: ReadonlyArray<string>) =
 
 const isPage = (path: string): boolean => path.endsWith(".md")
 
-it("has the program, its documentation and the client", () => {
+it("has the program and its documentation", () => {
   expect(files).toEqual(
     expect.arrayContaining([
-      ...["dist/bin/restante.js", "dist/client/index.d.ts", "dist/docs/site.json"],
+      ...["dist/bin/restante.js", "dist/docs/site.json"],
       ...["README.md", "docs/quick-start.md", "http/resources/mailboxes/README.md"],
       ...manual
     ])

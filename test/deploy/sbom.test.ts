@@ -19,10 +19,11 @@ const ofType = (type: string) => components.filter((one) => at(one, "type") === 
 /** The packages of development whose files are a part of the program. */
 const copied = ["@fontsource-variable/inter", "lucide-static", "modern-normalize", "uplot"]
 
-/** Packages of the lock by their folders, without development's. */
+/** Packages of the lock by their folders, without development's and those of the workspaces. */
 const wanted = Object.entries(treeAt(json("package-lock.json"), "packages"))
   .filter(([path, entry]) =>
-    path !== "" &&
+    path.startsWith("node_modules/") &&
+    at(entry, "link") !== true &&
     (at(entry, "dev") !== true || copied.some((name) => path === `node_modules/${name}`))
   )
 

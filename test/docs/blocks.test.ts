@@ -19,6 +19,8 @@ interface PageCheck {
 
 const pageChecks: ReadonlyArray<PageCheck> = [
   ["README.md", "ts", 1, "client/docs.test.ts"],
+  ["client/README.md", "ts", 1, "client/docs.test.ts"],
+  ["client/README.md", "text", 1, "client/docs.test.ts"],
   ["client/go/README.md", "go", 4, "client/go.long.ts"],
   ["client/go/README.md", "text", 4, "client/go.long.ts"],
   ["client/python/README.md", "python", 4, "client/python.long.ts"],

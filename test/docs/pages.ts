@@ -5,7 +5,9 @@ import { fileURLToPath } from "node:url"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-const isForeign = (path: string): boolean => /(^|\/)(node_modules|dist|data|\.git)\//.test(path)
+/** A report of types is no page; `deploy/generate/public-api.mjs` writes it. */
+const isForeign = (path: string): boolean =>
+  /(^|\/)((node_modules|dist|data|\.git)\/|public-api\.md$)/.test(path)
 
 const folders = ["runtime", "actors", "http", "client", "deploy", "docs", "test"]
 

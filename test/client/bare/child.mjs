@@ -29,7 +29,7 @@ const context = createContext({
   report: (text) => process.stdout.write(text)
 })
 
-const built = new URL("../../../dist/client/", import.meta.url)
+const built = new URL("../../../client/dist/", import.meta.url)
 const modules = new Map()
 const moduleAt = (at) => {
   const loaded = modules.get(at.href)
@@ -41,7 +41,7 @@ const moduleAt = (at) => {
 
 const main = moduleAt(new URL("scenario.mjs", import.meta.url))
 await main.link((specifier, importer) => {
-  if (specifier === "restante/client") return moduleAt(new URL("index.js", built))
+  if (specifier === "@restante/client") return moduleAt(new URL("index.js", built))
   const at = new URL(specifier, importer.identifier)
   if (!/^\.\.?\/[a-z./-]+\.js$/.test(specifier) || !at.href.startsWith(built.href)) {
     throw new Error(`the client imports ${specifier}`)

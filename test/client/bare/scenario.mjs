@@ -1,6 +1,6 @@
 // Uses every part of the client in plain JavaScript, without Node. `options` and `report` are
 // globals of its environment.
-import { connect, NotFound, pushReceiver, verifyPush } from "restante/client"
+import { connect, NotFound, pushReceiver, verifyPush } from "@restante/client"
 
 const client = connect(options)
 const results = {}
