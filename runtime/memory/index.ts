@@ -1,2 +1,3 @@
 /** Every port in memory: for tests, and for a node that keeps nothing. */
-export { makeMemoryTransport } from "./transport.ts"
+export { makeMemoryStorage } from "./storage.ts"
+export { makeMemoryTransport, memoryTransport } from "./transport.ts"
