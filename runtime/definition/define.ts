@@ -13,7 +13,8 @@ import { InvalidMessage } from "./errors.ts"
 import type { Migration } from "./migration.ts"
 import { emptyMeta, envelopeField, RecordCodec } from "./record.ts"
 import type { ActorProtocol, ActorRef, Ask } from "./reference.ts"
-import { fieldNames, type ReplyValue, schemaOf, type Shape, type ShapeValue } from "./shapes.ts"
+import { fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
+  type ShapeValue } from "./shapes.ts"
 
 /** One cell for each state and message; a missing cell does not compile. */
 export type ActorTable<State extends Tagged, Message extends Tagged, Action, Item> = {
@@ -74,6 +75,9 @@ export interface ItemKeys<Item> {
   readonly keyOf: (item: Item) => string | undefined
 }
 
+/** Accepts the shapes whose values are JSON: messages travel to other nodes as they are. */
+type JsonShape<S> = ShapeValue<S> extends JsonValue ? unknown : "a field is not a JSON value"
+
 /** What a definition consists of; see {@link defineActor}. */
 export interface ActorOptions<
   S extends Shape,
@@ -87,7 +91,7 @@ export interface ActorOptions<
   /** The states: fields by tag, or a Schema. No field is called `$`. */
   readonly state: S
   /** The messages, whose fields are JSON values. A new field must be optional. */
-  readonly messages: M
+  readonly messages: M & JsonShape<M>
   /** The actions of effects. They stay in memory, and may hold any value. */
   readonly actions?: A
   /** The items of the actor's log. */
@@ -140,6 +144,14 @@ const assertNames = (kind: string, shapes: ReadonlyArray<Shape | undefined>): vo
   for (const shape of shapes) {
     if (shape === undefined || fieldNames(shape)?.has(envelopeField) !== true) continue
     throw new TypeError(`a state of ${kind} has a field ${envelopeField}: give it another name`)
+  }
+}
+
+const assertPerformers = (kind: string, { actions = {}, perform = {} }: AnyOptions): void => {
+  // The tags of a Schema are not known here; its types name them.
+  for (const tag of Schema.isSchema(actions) ? [] : Object.keys(actions)) {
+    if (Object.hasOwn(perform, tag)) continue
+    throw new TypeError(`${kind} has no effect for ${tag}: add it to \`perform\``)
   }
 }
 
@@ -260,6 +272,7 @@ const behaviorOf = (
 const definitionOf = (kind: string, options: AnyOptions) => {
   const { log, messages, migrations = [], state, timer } = options
   assertNames(kind, [state, ...migrations.map(({ state }) => state)])
+  assertPerformers(kind, options)
   const items = log === undefined ? undefined : itemCodec(log)
   const checkMessage = messageCheck(kind, messages, timer)
   const protocol = {

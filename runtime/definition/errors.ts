@@ -56,7 +56,7 @@ export class LogUnreadable extends Error {
   override readonly name = "LogUnreadable"
 }
 
-/** The node cannot start: its store cannot be opened, or its options are not valid. */
+/** The node cannot start, because its store cannot be opened. */
 export class NodeStartFailed extends Error {
   override readonly name = "NodeStartFailed"
 }

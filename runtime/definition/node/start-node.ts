@@ -39,7 +39,7 @@ const reasonOf = (error: unknown): string => {
 
 /**
  * Starts a node with these actors on a store. Rejects with {@link NodeStartFailed} when the store
- * cannot be opened, or when two definitions have the same kind.
+ * cannot be opened, and with a TypeError when two definitions have the same kind.
  */
 export const startNode = async (options: ActorNodeOptions): Promise<ActorNode> => {
   const runtime = ManagedRuntime.make(actorSystem(options))

@@ -182,6 +182,9 @@ it("refuses definitions that contradict themselves", () => {
   const options = { state: { On: {} }, messages: { Set: {} }, initial: { _tag: "On" } } as const
   expect(() => defineActor("Lamp", { ...options, log: Schema.String, table })("a"))
     .toThrow("not an actor kind")
+  const blinking = { On: { Set: () => stay().perform({ _tag: "Blink" }) } }
+  expect(() => defineActor("lamp", { ...options, actions: { Blink: {} }, table: blinking }))
+    .toThrow("lamp has no effect for Blink: add it to `perform`")
   const named = { ...options, state: { On: { $: Schema.optionalKey(Schema.Int) } } }
   expect(() => defineActor("lamp", { ...named, log: Schema.String, table }))
     .toThrow("a state of lamp has a field $: give it another name")

@@ -115,6 +115,12 @@ it("rejects tables with missing cells and other states, actions, items and repli
     })
     defineActor("lamp", {
       ...shared,
+      // @ts-expect-error a date is no JSON value
+      messages: { Set: { at: Schema.Date } },
+      table: { On: { Set: () => stay() } }
+    })
+    defineActor("lamp", {
+      ...shared,
       // @ts-expect-error no message has this tag
       timer: "Due",
       table: { On: { Set: () => stay() } }
