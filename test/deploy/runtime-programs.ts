@@ -19,8 +19,11 @@ export const stricter: object = {
 const examples = "test/runtime/examples"
 
 /** The entry that has what a file of the sources has. */
-const entryOf = (path: string): string =>
-  path === "index.ts" ? "/effect" : path === "main.ts" ? "" : `/${path.split("/")[0]}`
+const entryOf = (path: string): string => {
+  const [folder = "", file] = path.split("/")
+  if (file === undefined) return path === "main.ts" ? "" : "/effect"
+  return file === "main.ts" ? `/${folder}` : `/effect/${folder}`
+}
 
 /** An example of the sources as a program of the project. */
 const asProgram = (text: string): string =>
@@ -45,7 +48,7 @@ export const writeExamples = (project: Project): void => {
 /** Adds 2 to the counter of the examples in a folder, and prints the sum. */
 export const storedProgram = `import { Effect, Layer } from "effect"
 import { address, singleNodePlacement, System } from "@restante/runtime/effect"
-import { embedded } from "@restante/runtime/embedded"
+import { embedded } from "@restante/runtime/effect/embedded"
 import { counter } from "./counter.js"
 
 const node = System.layer({ behaviors: [counter] }).pipe(
@@ -62,7 +65,7 @@ console.log(await Effect.runPromise(program.pipe(Effect.provide(node))))
 export const natsProgram = `import { Effect, Layer } from "effect"
 import { address, clusterPlacement, System } from "@restante/runtime/effect"
 import { connection, hmacAuthenticator, natsPings, natsRegistry, natsStorage,
-  natsTransport } from "@restante/runtime/nats"
+  natsTransport } from "@restante/runtime/effect/nats"
 import { counter } from "./counter.js"
 
 const [url = ""] = process.argv.slice(2)

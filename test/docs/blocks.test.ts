@@ -27,7 +27,7 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["client/python/README.md", "text", 4, "client/python.long.ts"],
   ["docs/client.md", "ts", 9, "client/docs.test.ts"],
   ["docs/client.md", "text", 8, "client/docs.test.ts"],
-  ["docs/how-to/actor.md", "ts", 5, "docs/actor.test.ts"],
+  ["docs/how-to/actor.md", "ts", 7, "docs/actor.test.ts"],
   ["docs/how-to/proxy.md", "nginx", 1, "docs/proxies.long.ts"],
   ["docs/how-to/proxy.md", "haproxy", 1, "docs/proxies.long.ts"],
   ["docs/how-to/proxy.md", "caddyfile", 2, "docs/proxies.long.ts"],
@@ -41,7 +41,7 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["docs/platforms.md", "text", 1, "e2e/platforms.long.ts"],
   ["docs/queries.md", "http", 1, "docs/messages.test.ts"],
   ["docs/subjects.md", "js", 1, "runtime/nats/subjects.test.ts"],
-  ["runtime/README.md", "ts", 3, "runtime/examples.test.ts"]
+  ["runtime/README.md", "ts", 6, "runtime/examples.test.ts"]
 ].map(([page, language, blocks, test]) => ({
   page: String(page),
   language: String(language),

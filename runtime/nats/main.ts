@@ -1,0 +1,48 @@
+/** The store of a cluster of nodes on NATS JetStream, for definitions of actors. */
+import { Layer } from "effect"
+import { clusterPlacement, type Store } from "../index.ts"
+import { assertSubjectPermission, connection, hmacAuthenticator, type NatsOptions, natsPings,
+  natsRegistry, natsStorage, natsTransport } from "./index.ts"
+
+export interface NatsStoreOptions extends Omit<NatsOptions, "servers" | "name"> {
+  /**
+   * The node's name, `[A-Za-z0-9_=-]+`, unique in the cluster. By default it is random. With a name
+   * that stays, a node that crashed takes its shards again at once.
+   */
+  readonly node?: string
+  /**
+   * Signs the messages between the nodes; the same on all of them. Without it, the nodes trust
+   * every client that may publish on these servers.
+   */
+  readonly secret?: string
+  /** Buckets of a new cluster; an existing cluster must have as many. */
+  readonly buckets?: number
+}
+
+/** The key of nodes without a secret: it protects nothing. */
+const publicSecret = "restante"
+
+/** On NATS a group ends with its slowest commit, so many small groups are in flight. */
+const limits = { groupCommitsMax: 500, groupsInFlightMax: 4_000 }
+
+/**
+ * Actors on NATS JetStream, 2.12 or later: every node that starts with the same servers joins the
+ * cluster, and takes a part of the actors.
+ */
+export const nats = (
+  servers: string | ReadonlyArray<string>,
+  { buckets, node = crypto.randomUUID(), secret = publicSecret, ...access }: NatsStoreOptions = {}
+): Store => {
+  const all = typeof servers === "string" ? [servers] : servers
+  const authenticator = hmacAuthenticator([new TextEncoder().encode(secret)])
+  const ports = Layer.mergeAll(
+    natsStorage(buckets === undefined ? {} : { buckets }),
+    Layer.provideMerge(natsTransport(authenticator), Layer.effectDiscard(assertSubjectPermission)),
+    Layer.provide(clusterPlacement({ node }), Layer.merge(natsRegistry, natsPings(authenticator)))
+  )
+  return {
+    name: all.join(", "),
+    ports: Layer.provide(ports, connection({ ...access, servers: all, name: `node ${node}` })),
+    limits
+  }
+}
