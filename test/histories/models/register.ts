@@ -1,5 +1,5 @@
 /** One value, with writes, reads and compare-and-set. */
-import type { Model, Operation } from "../history.ts"
+import type { Model, RecordedOperation as Operation } from "../../../runtime/testing/index.ts"
 
 export type RegisterInput =
   | { readonly kind: "write"; readonly value: number }

@@ -3,7 +3,7 @@
  * cursor is the number of the last acknowledged notification, and never goes back. A deleted
  * registration never comes back.
  */
-import type { Model, Operation } from "../history.ts"
+import type { Model, RecordedOperation as Operation } from "../../../runtime/testing/index.ts"
 
 export type RegistrationStatus = "unverified" | "active" | "suspended" | "paused"
 

@@ -4,10 +4,13 @@
  */
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
-import { randomId } from "../../http/auth/credentials/index.ts"
+import type { Random } from "./random.ts"
 
-/** Replaces the random bytes; the result restores them. */
-export const installEntropy = (random: () => number): () => void => {
+/**
+ * Replaces the random bytes; the result restores them. `drawId`: takes one id from a pool of random
+ * bytes; it is called until the pool is filled again.
+ */
+export const installEntropy = (random: Random, drawId?: () => unknown): () => void => {
   const { randomBytes, randomFillSync } = crypto
   const count = { fills: 0 }
   const fill = (bytes: Uint8Array): Uint8Array => {
@@ -20,8 +23,7 @@ export const installEntropy = (random: () => number): () => void => {
     randomFillSync: fill
   })
   syncBuiltinESMExports()
-  // Identifiers come from a pool: uses up what the last run left there.
-  while (count.fills === 0) randomId()
+  if (drawId !== undefined) { while (count.fills === 0) drawId() }
   return () => {
     Object.assign(crypto, { randomBytes, randomFillSync })
     syncBuiltinESMExports()
