@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { check, expectLinearizable,
-  type RecordedOperation as Operation } from "../../runtime/testing/index.ts"
+  type HistoryOperation as Operation } from "../../runtime/testing/index.ts"
 import { isExplained } from "./brute-force.ts"
 import { cabinets, type Domain, mailboxes, notifications, registers, registrations,
   sessions } from "./domains.ts"

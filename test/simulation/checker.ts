@@ -1,7 +1,7 @@
 /** The invariants at the end of a run, once the cluster is idle. */
 import { Effect } from "effect"
-import { byResource, check, type Model,
-  type RecordedOperation as Operation } from "../../runtime/testing/index.ts"
+import { byResource, check, type HistoryOperation as Operation,
+  type Model } from "../../runtime/testing/index.ts"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval, itemAtMs,
   localDeliveryIdRandom } from "../../actors/mailbox/log-item.ts"

@@ -11,7 +11,7 @@ import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { TurnWrites } from "../../runtime/nats/connection/turn-writes.ts"
 import { natsPings } from "../../runtime/nats/transport/pings.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
-import { ClusterNode, type Computer, type NodeEnvironment, type NodeNetwork, type NodeSeams,
+import { type Computer, type NodeEnvironment, type NodeNetwork, NodeProcess, type NodeSeams,
   type SharedBlobs, type SharedRecords } from "../../runtime/testing/index.ts"
 import { makeTestKeyring, noDependencies } from "../actors/dependencies.ts"
 import { testAuthenticator } from "../runtime/nats/keys.ts"
@@ -44,7 +44,7 @@ export interface Shared extends NodeEnvironment {
   readonly seams: Seams
 }
 
-export class SimulatedNode extends ClusterNode {
+export class SimulatedNode extends NodeProcess {
   /** Its HTTP service; undefined while it starts. */
   web: Web | undefined = undefined
   private readonly blobs: BlobsApi

@@ -1,5 +1,5 @@
 /** Shared parts of the operations on all kinds of resources. */
-import type { RecordedOperation as Recorded, Trace } from "../../runtime/testing/index.ts"
+import type { HistoryOperation as Recorded, Trace } from "../../runtime/testing/index.ts"
 import { type Address, isRefusal } from "../../runtime/index.ts"
 import type { SessionStep } from "../histories/models/session.ts"
 import type { Answer, AnyMessage, ClientRequest } from "./requests.ts"

@@ -2,7 +2,7 @@
 import type { Address, AskFailure, LogItem, Tagged } from "../../actor/index.ts"
 import type { Computer } from "../time/index.ts"
 import type { SimulatedCluster } from "./cluster.ts"
-import type { ClusterNode } from "./cluster-node.ts"
+import type { NodeProcess } from "./node-process.ts"
 
 /** A message of any kind of actor; also a literal, whose fields are not known here. */
 export type AnyMessage = Tagged | (Tagged & { readonly [field: string]: unknown })
@@ -26,7 +26,7 @@ const undecided = ["NoOwner", "Overloaded", "Quarantined", "UnknownMessage", "Me
 
 const isDown = "the node is down"
 
-export class ClusterClient<Node extends ClusterNode = ClusterNode> {
+export class ClusterClient<Node extends NodeProcess = NodeProcess> {
   /** Failures that running nodes returned. */
   readonly unanswered: Array<string> = []
   private readonly cluster: SimulatedCluster<Node>
@@ -94,7 +94,7 @@ export class ClusterClient<Node extends ClusterNode = ClusterNode> {
         time.on(
           node.computer,
           0,
-          () => node.system === undefined ? settle(down) : call(node, settle)
+          () => node.isServing ? call(node, settle) : settle(down)
         )
       })
     })

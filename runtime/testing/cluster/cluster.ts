@@ -1,6 +1,6 @@
 /** A simulated cluster: its nodes, what they share, and the faults that strike them. */
 import { type Computer, Trace, VirtualTime } from "../time/index.ts"
-import type { ClusterNode, NodeEnvironment, NodeSeams } from "./cluster-node.ts"
+import type { NodeEnvironment, NodeProcess, NodeSeams } from "./node-process.ts"
 import type { Fault } from "./faults.ts"
 import { type ClusterNoise, quiet } from "./noise.ts"
 import { SharedRegistry } from "./shared-registry.ts"
@@ -39,7 +39,7 @@ export interface ClusterPlan {
   readonly faults: ReadonlyArray<Fault>
 }
 
-export abstract class SimulatedCluster<Node extends ClusterNode = ClusterNode> {
+export abstract class SimulatedCluster<Node extends NodeProcess = NodeProcess> {
   readonly time: VirtualTime
   readonly trace: Trace
   readonly store: SharedStore

@@ -7,7 +7,7 @@
 export type OperationOutcome = "ok" | "fail" | "info"
 
 /** One operation. Times are of one clock, in any unit; the end of an `info` is ignored. */
-export interface RecordedOperation<Input, Output> {
+export interface HistoryOperation<Input, Output> {
   readonly client: string
   /** Histories are checked resource by resource. */
   readonly resource: string
@@ -37,15 +37,15 @@ export interface Model<State, Input extends { readonly kind: string }, Output> {
   readonly keyOf: (state: State) => string
   /** Narrows unknown outcomes by the whole history of the resource. */
   readonly settle?: (
-    operations: ReadonlyArray<RecordedOperation<Input, Output>>
-  ) => ReadonlyArray<RecordedOperation<Input, Output>>
+    operations: ReadonlyArray<HistoryOperation<Input, Output>>
+  ) => ReadonlyArray<HistoryOperation<Input, Output>>
 }
 
 /** The operations by resource, in the order in which the resources were first asked. */
 export const byResource = <Input, Output>(
-  operations: Iterable<RecordedOperation<Input, Output>>
-): ReadonlyMap<string, ReadonlyArray<RecordedOperation<Input, Output>>> => {
-  const parts = new Map<string, Array<RecordedOperation<Input, Output>>>()
+  operations: Iterable<HistoryOperation<Input, Output>>
+): ReadonlyMap<string, ReadonlyArray<HistoryOperation<Input, Output>>> => {
+  const parts = new Map<string, Array<HistoryOperation<Input, Output>>>()
   for (const operation of operations) {
     const part = parts.get(operation.resource)
     if (part === undefined) parts.set(operation.resource, [operation])
@@ -62,7 +62,7 @@ const shown = (value: unknown): string => {
 }
 
 /** One line on an operation, for reports. */
-export const lineOf = <Input, Output>(operation: RecordedOperation<Input, Output>): string => {
+export const lineOf = <Input, Output>(operation: HistoryOperation<Input, Output>): string => {
   const { client, end, input, outcome, output, resource, start } = operation
   const until = outcome === "info" ? "?" : String(end)
   return `[${start}, ${until}] ${client} ${resource} ${shown(input)}: ${outcome} ${shown(output)}`

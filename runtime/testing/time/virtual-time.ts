@@ -143,8 +143,8 @@ export class VirtualTime {
 
   /**
    * Replaces the global clocks, timers and random numbers; the result restores them. A program that
-   * draws ids from a pool of random bytes gives `drawId`: it is called until the pool is used up, so
-   * that what an earlier run left there changes nothing.
+   * draws ids from a pool of random bytes gives `drawId`: it is called until the pool is used up,
+   * so that what an earlier run left there changes nothing. Throws if a simulation already runs.
    */
   install(drawId?: () => unknown): () => void {
     if (Object.hasOwn(performance, "now")) {
@@ -154,15 +154,21 @@ export class VirtualTime {
     }
     const { clearImmediate, clearInterval, clearTimeout } = globalThis
     const { setImmediate, setInterval, setTimeout } = globalThis
-    const now = Date.now
+    const RealDate = Date
+    const { now } = Date
     const { random } = Math
     // It is called only on `crypto`, after the restoration.
     const uuid = crypto.randomUUID
     Object.assign(globalThis, this.timers())
-    Date.now = () => this.wallMs(this.computer)
+    const nowMs = () => this.wallMs(this.computer)
+    Date.now = nowMs
+    globalThis.Date = new Proxy(RealDate, {
+      construct: (target, values, newTarget) =>
+        Reflect.construct(target, values.length === 0 ? [nowMs()] : values, newTarget)
+    })
     // Libraries draw names from it; the number depends on what ran before in this process.
     Math.random = randomOf(this.seed)
-    const restoreEntropy = installEntropy(randomOf(this.seed ^ entropySeed), drawId)
+    const restoreEntropy = installEntropy(this.seed ^ entropySeed, drawId)
     // Shadows the method of the prototype.
     Object.defineProperty(performance, "now", {
       configurable: true,
@@ -182,6 +188,7 @@ export class VirtualTime {
         setInterval,
         setTimeout
       })
+      globalThis.Date = RealDate
       Date.now = now
       Math.random = random
       Reflect.deleteProperty(performance, "now")

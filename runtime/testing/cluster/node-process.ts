@@ -71,7 +71,7 @@ export interface NodeNetwork {
   readonly pings: Layer.Layer<Pings>
 }
 
-export abstract class ClusterNode {
+export abstract class NodeProcess {
   readonly computer: Computer
   readonly line: StorageLine
   readonly registryLine: RegistryLine
@@ -104,6 +104,11 @@ export abstract class ClusterNode {
   protected abstract disconnect(): void
   /** The system runs, and takes messages next. */
   protected onStarted(_system: SystemApi): void {}
+
+  /** Whether the process takes requests of clients now. */
+  get isServing(): boolean {
+    return this.system !== undefined
+  }
 
   get alive(): boolean {
     return this.computer.alive
