@@ -107,7 +107,12 @@ class Search<State, Input extends { readonly kind: string }, Output> {
       const one = this.all[at]
       if (one === undefined) continue
       this.steps += 1
-      for (const after of this.model.step(state, one.input, one.output)) yield [at, after]
+      const before = one.outcome === "ok" ? undefined : this.model.keyOf(state)
+      for (const after of this.model.step(state, one.input, one.output)) {
+        // One of unknown outcome that changes nothing need not take effect.
+        if (before !== undefined && this.model.keyOf(after) === before) continue
+        yield [at, after]
+      }
     }
   }
 

@@ -123,13 +123,17 @@ export const tableHistory = (
     some.filter(({ changes, isTimer }) => changes && (isTimer || !texts.has(text)))
   )
   return [
-    ...asked.map((operation) => {
+    ...asked.flatMap((operation) => {
       const { end, input, outcome, start } = operation
       const some = byText.get(textOf(behavior, input.message)) ?? []
-      const contexts = some.filter(({ at, isTimer }) =>
-        !isTimer && at > start && (outcome === "info" || at < end)
+      const isUnknown = outcome === "info"
+      // What was never decided, or changed nothing, cannot have had an effect.
+      const contexts = some.filter(({ at, changes, isTimer }) =>
+        !isTimer && at > start && (isUnknown ? changes : at < end)
       ).map(({ context }) => context)
-      return { ...operation, input: { ...input, contexts } }
+      return isUnknown && contexts.length === 0
+        ? []
+        : [{ ...operation, input: { ...input, contexts } }]
     }),
     ...own.map(({ at, context, message }): ActorOperation => ({
       client: "the actor itself",
