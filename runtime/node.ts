@@ -132,6 +132,11 @@ export class Node {
     })
   }
 
+  /** Passivates an actor that is live on this node, if it is idle; returns whether it was. */
+  passivate(address: Address): boolean {
+    return this.directory.passivateIdle(keyOf(address))
+  }
+
   /** The newest format that every node of the cluster reads. */
   format(): number {
     return this.placement.format() ?? this.formatMax

@@ -38,6 +38,11 @@ export interface SystemApi extends Peers {
   readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
   /** What an actor looks like at the node that owns it, for people; its kind must be known. */
   readonly inspect: (address: Address) => Effect.Effect<Inspection, AskFailure>
+  /**
+   * Passivates an actor now, if it is live on this node and idle; returns whether it was. Its next
+   * message loads it from the store.
+   */
+  readonly passivate: (address: Address) => boolean
   /** The newest format of messages that every node reads: newer ones are not sent yet. */
   readonly format: () => number
   readonly snapshot: () => Snapshot
@@ -95,6 +100,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
               askAsEffect((done) => node.ask(address, inspectMessage, done)),
               (reply) => decodeInspection(address, reply)
             ),
+          passivate: (address) => node.passivate(address),
           format: () => node.format(),
           snapshot: () => node.snapshot(),
           cluster: placement.view,

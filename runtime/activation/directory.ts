@@ -84,6 +84,14 @@ export class ActivationDirectory {
     this.evictLarge()
   }
 
+  /** Passivates the actor with this key, if it is idle; returns whether it was. */
+  passivateIdle(key: string): boolean {
+    const actor = this.actors.get(key)
+    if (actor?.idle !== true) return false
+    this.passivate(actor)
+    return true
+  }
+
   private evictLarge(): void {
     this.evict(this.large, () => this.largeBytes > this.limits.largeActorsBytesMax)
   }

@@ -47,7 +47,7 @@ process.exit(0)
 
 const runtimeProgram = `import { Effect, Layer } from "effect"
 import { address, become, singleNodePlacement, stay, System } from "@restante/runtime/effect"
-import { memoryStorage, memoryTransport } from "@restante/runtime/memory"
+import { memoryStorage, memoryTransport } from "@restante/runtime/effect/memory"
 const counter = {
   kind: "counter",
   initial: { _tag: "Counting", count: 0 },
@@ -100,7 +100,7 @@ it("have types for a compiler of the line before", async () => {
     typeRoots: [join(root, "node_modules/@types")]
   }
   const program = `import { type Client, connect } from "@restante/client"
-import { memoryStorage } from "@restante/runtime/memory"
+import { memoryStorage } from "@restante/runtime/effect/memory"
 export const client: Client = connect({ url: "http://post.test" })
 export const storage = memoryStorage
 `

@@ -41,7 +41,8 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["docs/platforms.md", "text", 1, "e2e/platforms.long.ts"],
   ["docs/queries.md", "http", 1, "docs/messages.test.ts"],
   ["docs/subjects.md", "js", 1, "runtime/nats/subjects.test.ts"],
-  ["runtime/README.md", "ts", 6, "runtime/examples.test.ts"]
+  ["runtime/README.md", "ts", 6, "runtime/examples.test.ts"],
+  ["runtime/testing/README.md", "ts", 4, "runtime/testing/examples.test.ts"]
 ].map(([page, language, blocks, test]) => ({
   page: String(page),
   language: String(language),

@@ -1,8 +1,8 @@
 /** Invariants over all responses to clients, checked when every fault has ended. */
 import { expect } from "vitest"
+import { expectLinearizable } from "../../runtime/testing/index.ts"
 import { asAdmin, send } from "../e2e/client.ts"
 import { eventually, publicUrl } from "../e2e/process.ts"
-import { expectLinearizable } from "../histories/linearizable.ts"
 import { type Entry, mailbox } from "../histories/models/mailbox.ts"
 import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"

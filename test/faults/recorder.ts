@@ -2,9 +2,9 @@
  * Sends requests to a faulty service, and records each outcome. A refusal with 5xx, a lost
  * connection and a timeout leave the outcome indeterminate.
  */
+import type { HistoryOperation as Operation } from "../../runtime/testing/index.ts"
 import { type Answer, send } from "../e2e/client.ts"
 import { pause } from "../e2e/process.ts"
-import type { Operation } from "../histories/history.ts"
 import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"

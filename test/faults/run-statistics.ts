@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Contradiction } from "../histories/linearizable.ts"
+import { Contradiction } from "../../runtime/testing/index.ts"
 import { note } from "../results.ts"
 import type { Recorder } from "./recorder.ts"
 

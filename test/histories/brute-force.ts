@@ -1,5 +1,5 @@
 /** Tries every order of a small history; tests compare the checker with it. */
-import type { Model, Operation } from "./history.ts"
+import type { HistoryOperation as Operation, Model } from "../../runtime/testing/index.ts"
 
 /** Whether an order of the operations, without some of the unknown ones, explains all answers. */
 export const isExplained = <State, Input extends { readonly kind: string }, Output>(

@@ -1,5 +1,5 @@
 /** Small input and output domains of each model, for random histories. */
-import type { Model } from "./history.ts"
+import type { Model } from "../../runtime/testing/index.ts"
 import { cabinet, type CabinetInput, type CabinetOutput } from "./models/cabinet.ts"
 import { type MailboxInput, type MailboxOutput, openMailbox } from "./models/mailbox.ts"
 import { notification, type NotificationInput, type NotificationOutput,

@@ -1,5 +1,5 @@
 /** Shorthands for histories in tests. */
-import type { Operation } from "./history.ts"
+import type { HistoryOperation as Operation } from "../../runtime/testing/index.ts"
 
 /** Operations on one resource, each with its start and end; without an end it is unknown. */
 export const history = <Input, Output>() => {

@@ -1,12 +1,12 @@
 /** The checker: by known histories of a register, and against every order of small ones. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { check, expectLinearizable,
+  type HistoryOperation as Operation } from "../../runtime/testing/index.ts"
 import { isExplained } from "./brute-force.ts"
 import { cabinets, type Domain, mailboxes, notifications, registers, registrations,
   sessions } from "./domains.ts"
 import { history } from "./histories.ts"
-import type { Operation } from "./history.ts"
-import { check, expectLinearizable } from "./linearizable.ts"
 import { register, type RegisterInput, type RegisterOutput } from "./models/register.ts"
 
 const { fail, info, ok } = history<RegisterInput, RegisterOutput>()

@@ -1,7 +1,7 @@
 /** The models: histories that a resource may have, and ones that show what must never happen. */
 import { describe, expect, it } from "vitest"
+import { check } from "../../runtime/testing/index.ts"
 import { history } from "./histories.ts"
-import { check } from "./linearizable.ts"
 import { cabinet, type CabinetInput, type CabinetOutput } from "./models/cabinet.ts"
 import { mailbox, type MailboxInput, type MailboxOutput, openMailbox } from "./models/mailbox.ts"
 import { notification, type NotificationInput, type NotificationOutput,

@@ -26,7 +26,15 @@ const importsOf = (file: string, text: string): ReadonlyArray<string> =>
  * Packages within the project: whoever is outside imports their one `index.ts`, never that of a
  * module within.
  */
-const packages = ["client", "http", "runtime/embedded", "runtime/memory", "runtime/nats", "runtime"]
+const packages = [
+  "client",
+  "http",
+  "runtime/embedded",
+  "runtime/memory",
+  "runtime/nats",
+  "runtime/testing",
+  "runtime"
+]
 
 const isWithin = (file: string, folder: string): boolean => file.startsWith(`${folder}/`)
 

@@ -11,23 +11,13 @@ import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/m
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import { type PingsApi, PingUnanswered } from "../../runtime/ports/pings.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
+import { randomOf } from "../../runtime/testing/index.ts"
 
 interface Event {
   readonly atMs: number
   readonly order: number
   readonly run: () => void
   live: boolean
-}
-
-/** Numbers from 0 to 1, the same for the same seed. */
-export const randomOf = (seed: number) => {
-  let state = seed | 0
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
 
 /** Logs nothing. */

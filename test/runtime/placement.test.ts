@@ -9,7 +9,8 @@ import type { WitnessLease } from "../../runtime/cluster/witnesses.ts"
 import { ownersAmong } from "../../runtime/cluster/rendezvous.ts"
 import { defaultPlacementLimits } from "../../runtime/limits.ts"
 import type { RegistryApi } from "../../runtime/ports/registry.ts"
-import { type PlantedWitness, randomOf, type SimulatedNode, World } from "./placement-world.ts"
+import { randomOf } from "../../runtime/testing/index.ts"
+import { type PlantedWitness, type SimulatedNode, World } from "./placement-world.ts"
 
 const names = ["a", "b", "c", "d", "e"] as const
 /** Long enough for every membership to expire and every call to time out. */

@@ -3,9 +3,7 @@
  * if there are none. The nodes' own transport runs on the bus.
  */
 import type { Msg, NatsConnection, PublishOptions } from "@nats-io/transport-node"
-import type { Noise } from "./plan.ts"
-import type { Computer, VirtualTime } from "./time.ts"
-import type { Trace } from "./trace.ts"
+import type { ClusterNoise, Computer, Trace, VirtualTime } from "../../runtime/testing/index.ts"
 
 type Callback = (error: null, message: Msg) => void
 
@@ -100,7 +98,7 @@ export class Wire {
 }
 
 export class Bus {
-  noise: Noise
+  noise: ClusterNoise
   /** Paths that are cut until a time: `<from> <to>`, by names of nodes. */
   readonly cuts = new Map<string, number>()
   /** Messages that were dropped, delayed, duplicated, or sent over a cut path. */
@@ -111,7 +109,7 @@ export class Bus {
   private readonly time: VirtualTime
   private readonly trace: Trace
 
-  constructor(time: VirtualTime, trace: Trace, noise: Noise) {
+  constructor(time: VirtualTime, trace: Trace, noise: ClusterNoise) {
     this.time = time
     this.trace = trace
     this.noise = noise
@@ -202,7 +200,7 @@ export class Bus {
     return ["_INBOX", number, ...rest].join(".")
   }
 
-  private wayMs({ delays }: Noise): number {
+  private wayMs({ delays }: ClusterNoise): number {
     const { time } = this
     if (time.random() >= delays) return 0.05 + time.random() ** 3 * WAY_MS
     this.counts.slow++

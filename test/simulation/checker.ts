@@ -1,5 +1,7 @@
 /** The invariants at the end of a run, once the cluster is idle. */
 import { Effect } from "effect"
+import { byResource, check, type HistoryOperation as Operation,
+  type Model } from "../../runtime/testing/index.ts"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval, itemAtMs,
   localDeliveryIdRandom } from "../../actors/mailbox/log-item.ts"
@@ -7,8 +9,6 @@ import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
-import { byResource, type Model, type Operation } from "../histories/history.ts"
-import { check } from "../histories/linearizable.ts"
 import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
 import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"

@@ -3,13 +3,13 @@
  * This file records their requests and answers.
  */
 import { Effect } from "effect"
+import { type Computer, epochMs, type Trace,
+  type VirtualTime } from "../../runtime/testing/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Outbound, OutboundGet, OutboundPost,
   TextContent } from "../../actors/outbound/protocol.ts"
 import { outcomeOf } from "../../actors/outbound/response.ts"
 import { textContentOf } from "../actors/contents.ts"
 import type { Noise } from "./plan.ts"
-import { type Computer, EPOCH_MS, type VirtualTime } from "./time.ts"
-import type { Trace } from "./trace.ts"
 
 /** One request that a recipient has received. */
 export interface Delivery {
@@ -190,7 +190,7 @@ export class ExternalServices {
     const seconds = Math.floor(random() * 20)
     return random() < 0.5
       ? String(seconds)
-      : new Date(EPOCH_MS + nowMs + seconds * 1_000).toUTCString()
+      : new Date(epochMs + nowMs + seconds * 1_000).toUTCString()
   }
 
   private count(what: string): void {

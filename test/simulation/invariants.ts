@@ -1,17 +1,16 @@
 /** Checks invariants during a run, and records a violation at once. */
 import { Effect } from "effect"
+import { type Computer, incarnationPrefix, type StoredChange } from "../../runtime/testing/index.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
 import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
-import { incarnationPrefix, schedule } from "./nodes.ts"
+import { schedule } from "./nodes.ts"
 import { decodeState, markIn, notificationAt, notificationIdOf,
   storedNotification } from "./notifications.ts"
 import type { Records } from "./records.ts"
-import type { Change } from "./store.ts"
-import type { Computer } from "./time.ts"
 import type { World } from "./world.ts"
 
 /** How long after the store's answer its actor knows of it at the latest, ms. */
@@ -68,7 +67,7 @@ export class Invariants {
     this.records = records
     world.storeEvents = {
       onApplied: (computer, change) => this.applied(computer, change),
-      onTold: (computer, actor) => this.told(computer, actor)
+      onAnswered: (computer, actor) => this.told(computer, actor)
     }
     world.onCommitted = (computer, address) => this.committed(computer, address)
     world.externalServices.onAttempt = (uri, { body }, computer) =>
@@ -91,7 +90,7 @@ export class Invariants {
     return node !== undefined && this.claimant(address) === node.incarnation
   }
 
-  private applied(computer: Computer, commit: Change): void {
+  private applied(computer: Computer, commit: StoredChange): void {
     const key = keyOf(commit.address)
     const mark = `${computer.name} ${key}`
     this.isOwners(computer, commit.address) ? this.strange.delete(mark) : this.strange.add(mark)

@@ -1,11 +1,10 @@
 /** Shared parts of the operations on all kinds of resources. */
+import type { HistoryOperation as Recorded, Trace } from "../../runtime/testing/index.ts"
 import { type Address, isRefusal } from "../../runtime/index.ts"
-import type { Operation as Recorded } from "../histories/history.ts"
 import type { SessionStep } from "../histories/models/session.ts"
 import type { Answer, AnyMessage, ClientRequest } from "./requests.ts"
 import type { Operation } from "./plan.ts"
 import type { Records } from "./records.ts"
-import type { Trace } from "./trace.ts"
 
 /** A content that a client has tried to publish. */
 export interface KnownContent {

@@ -2,44 +2,15 @@
  * The plan of a run: a list of operations and faults, derived from a seed and shrunk by removing
  * parts. The run itself draws only delays and the effects of noise.
  */
-import { randomOf } from "../runtime/placement-world.ts"
+import { type ClusterNoise, type Fault, faultOf, noiseOf, pick, quiet, type Random, randomOf,
+  rollingRestarts, streamCount, upTo } from "../../runtime/testing/index.ts"
 
-/** The probability of each kind of noise, until the faults cease. */
-export interface Noise {
-  /** Messages between nodes. */
-  readonly drops: number
-  readonly delays: number
-  readonly doubles: number
-  readonly overtakes: number
-  /** Commits: not stored; stored or not, and nobody is told; late or never, answered or not. */
-  readonly commitFails: number
-  readonly commitLost: number
-  readonly commitHangs: number
-  readonly readFails: number
-  readonly readHangs: number
-  readonly registryFaults: number
-  /** Greatest additional delay of each call of the store, ms. */
-  readonly slowMs: number
+/** The noise of a cluster, and of other services. */
+export interface Noise extends ClusterNoise {
   /** Recipients' answers that are replaced by failures. */
   readonly recipients: number
   /** Attempts that get no permit, because their origin is busy. */
   readonly deferrals: number
-}
-
-export const quiet: Noise = {
-  drops: 0,
-  delays: 0,
-  doubles: 0,
-  overtakes: 0,
-  commitFails: 0,
-  commitLost: 0,
-  commitHangs: 0,
-  readFails: 0,
-  readHangs: 0,
-  registryFaults: 0,
-  slowMs: 0,
-  recipients: 0,
-  deferrals: 0
 }
 
 /** An operation of a client on a resource. */
@@ -56,27 +27,6 @@ export interface Operation {
   /** How often it is repeated while its outcome is unknown, and at which nodes. */
   readonly nodes: ReadonlyArray<number>
 }
-
-export type Fault =
-  & { readonly atMs: number }
-  & (
-    | { readonly what: "kill"; readonly node: number; readonly downMs: number }
-    | { readonly what: "restart"; readonly node: number; readonly downMs: number }
-    | { readonly what: "pause"; readonly node: number; readonly forMs: number }
-    | { readonly what: "cut"; readonly node: number; readonly forMs: number }
-    | {
-      readonly what: "one-way"
-      readonly node: number
-      readonly to: number
-      readonly forMs: number
-    }
-    | { readonly what: "jump"; readonly node: number; readonly byMs: number }
-    /** The whole store and the registry. */
-    | { readonly what: "stall"; readonly forMs: number }
-    /** One stream of the store answers nobody, or has no leader. */
-    | { readonly what: "stall-one"; readonly stream: number; readonly forMs: number }
-    | { readonly what: "leader"; readonly stream: number; readonly forMs: number }
-  )
 
 /** What the nodes store in: the port's contract with faults, or the real storage of NATS. */
 export const storeKinds = ["contract", "jetstream"] as const
@@ -103,9 +53,6 @@ export interface PlanOptions {
   /** `contract` by default. */
   readonly store?: StoreKind
 }
-
-/** Streams of the store. */
-export const STREAMS = 3
 
 const MINUTE_MS = 60_000
 const CLIENTS = 5
@@ -135,78 +82,21 @@ const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
   customer: "put put put put read read list list remove remove".split(" ")
 }
 
-type Random = () => number
-
-const pick = <A>(random: Random, all: ReadonlyArray<A>): A => {
-  const one = all[Math.floor(random() * all.length)]
-  if (one === undefined) throw new RangeError("there is nothing to pick")
-  return one
-}
-
-const noiseOf = (random: Random): Noise => {
-  /** Each kind of noise is absent from half of the runs. */
-  const upTo = (most: number): number => random() < 0.5 ? 0 : random() * most
-  return {
-    drops: upTo(0.05),
-    delays: upTo(0.1),
-    doubles: upTo(0.03),
-    overtakes: upTo(0.5),
-    commitFails: upTo(0.05),
-    commitLost: upTo(0.04),
-    commitHangs: upTo(0.04),
-    readFails: upTo(0.05),
-    readHangs: upTo(0.02),
-    registryFaults: upTo(0.1),
-    slowMs: upTo(100),
-    recipients: random() * 0.7,
-    deferrals: upTo(0.2)
-  }
-}
-
-const faultOf = (random: Random, atMs: number, nodes: number): Fault => {
-  const node = Math.floor(random() * nodes)
-  const between = (least: number, most: number): number =>
-    Math.round(least + random() * (most - least))
-  const kind = random()
-  if (kind < 0.22) return { atMs, what: "kill", node, downMs: between(50, 20_000) }
-  if (kind < 0.3) return { atMs, what: "restart", node, downMs: between(50, 5_000) }
-  if (kind < 0.39) return { atMs, what: "pause", node, forMs: between(50, 5_000) }
-  if (kind < 0.52) return { atMs, what: "pause", node, forMs: between(10_000, 40_000) }
-  if (kind < 0.65) return { atMs, what: "cut", node, forMs: between(500, 30_000) }
-  if (kind < 0.74) {
-    const to = (node + 1 + Math.floor(random() * (nodes - 1))) % nodes
-    return { atMs, what: "one-way", node, to, forMs: between(500, 20_000) }
-  }
-  if (kind < 0.82) {
-    const byMs = between(-30_000, 30_000)
-    return { atMs, what: "jump", node, byMs }
-  }
-  if (kind < 0.86) return { atMs, what: "stall", forMs: between(500, 9_000) }
-  const what = kind < 0.93 ? "stall-one" : "leader"
-  return { atMs, what, stream: Math.floor(random() * STREAMS), forMs: between(500, 15_000) }
-}
+const serviceNoiseOf = (random: Random): Noise => ({
+  ...noiseOf(random),
+  recipients: random() * 0.7,
+  deferrals: upTo(random, 0.2)
+})
 
 const leaderLost = (random: Random, atMs: number): Fault => ({
   atMs,
   what: "leader",
-  stream: Math.floor(random() * STREAMS),
+  stream: Math.floor(random() * streamCount),
   forMs: Math.round(random() * LEADERLESS_MS)
 })
 
 /** Fraction of the changes of one mailbox's settings that remove the mailbox instead. */
 const DESTROYED = 0.15
-
-/** Drains and restarts the nodes one after the other. */
-const rollingRestarts = (random: Random, busyMs: number, nodes: number): ReadonlyArray<Fault> => {
-  const everyMs = 9_000
-  const count = Math.floor(busyMs / everyMs) - 1
-  return Array.from({ length: Math.max(0, count) }, (_, at) => ({
-    atMs: (at + 1) * everyMs + Math.floor(random() * 1_000),
-    what: "restart",
-    node: at % nodes,
-    downMs: 100 + Math.floor(random() * 2_000)
-  }))
-}
 
 /** Contents of a run; each is published once. */
 export const contentsCount = 6
@@ -329,7 +219,9 @@ export const planOf = (
   const nodes = random() < 0.8 ? 3 : 4
   const busyMs = Math.round(minutes * MINUTE_MS)
   const isCalm = random() < CALM
-  const noise = isCalm ? { ...quiet, recipients: 0.3, delays: 0.02, slowMs: 200 } : noiseOf(random)
+  const noise = isCalm
+    ? { ...quiet, recipients: 0.3, deferrals: 0, delays: 0.02, slowMs: 200 }
+    : serviceNoiseOf(random)
   const times = (count: number) =>
     Array.from({ length: Math.round(count * minutes) }, () => Math.floor(random() * busyMs))
       .sort((one, other) => one - other)

@@ -1,9 +1,10 @@
 /** Tests the simulation: it finds planted bugs and shrinks their plans. */
 import { describe, expect, it } from "vitest"
+import type { RunResult } from "../../runtime/testing/index.ts"
 import { planted } from "./planted.ts"
 import { type Plan, planOf } from "./plan.ts"
 import { minutesDefault, reportOf, smallest } from "./report.ts"
-import { type Result, simulate } from "./run.ts"
+import { simulate } from "./run.ts"
 
 const SEEDS_MAX = 1000
 
@@ -51,7 +52,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
 /** The first seed that fails with the bug. */
 const foundWith = async (
   name: string
-): Promise<{ readonly plan: Plan; readonly result: Result }> => {
+): Promise<{ readonly plan: Plan; readonly result: RunResult }> => {
   const seams = planted[name] ?? {}
   const last = lastSeeds[name]
   for (const seed of [...last === undefined ? [] : [last], ...seeds]) {

@@ -2,6 +2,7 @@
  * Planted bugs, which test the simulation: each replaces a part of the real system through its
  * ports and tables.
  */
+import { type ApplyCommit, faithful, type NodeLater } from "../../runtime/testing/index.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply,
   RegistrationState } from "../../actors/registration/protocol.ts"
 import { registrationKind } from "../../actors/index.ts"
@@ -13,7 +14,6 @@ import { plantedJetStream } from "./planted-jetstream.ts"
 import { plantedRecords } from "./planted-records.ts"
 import { plantedRequests } from "./planted-requests.ts"
 import { plantedStores } from "./planted-stores.ts"
-import { type Apply, faithful, type Later } from "./store.ts"
 import type { WorldSeams } from "./world.ts"
 
 export type Planted = WorldSeams
@@ -28,7 +28,7 @@ const GIVEN_UP_MS = 3_000
 const REPORTED_FROM = 1_000_000_000
 
 /** Writes without comparing revisions. */
-const withoutFence: Apply = (inner, commit) => {
+const withoutFence: ApplyCommit = (inner, commit) => {
   const { head, revision } = Effect.runSync(inner.load(commit.address))
   const append = commit.append.map(({ value }, at) => ({ n: head + 1 + at, value }))
   const next = Math.max(commit.head, append.at(-1)?.n ?? 0)
@@ -36,7 +36,7 @@ const withoutFence: Apply = (inner, commit) => {
 }
 
 /** Writes a timer after its commit, if the node still runs. */
-const timersApart: Apply = (inner, commit, later) => {
+const timersApart: ApplyCommit = (inner, commit, later) => {
   const { address, timer } = commit
   if (typeof timer !== "number" || commit.state === null) return faithful(inner, commit)
   const outcome = faithful(inner, { ...commit, timer: undefined })
@@ -56,7 +56,7 @@ const timersApart: Apply = (inner, commit, later) => {
 }
 
 /** Acknowledges a group, and submits it to the store later. */
-const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
+const repliesFirst = (real: StorageApi, later: NodeLater): StorageApi => {
   /** The real revisions by the invented ones. */
   const revisions = new Map<number, number>()
   let reported = REPORTED_FROM

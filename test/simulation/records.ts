@@ -1,5 +1,5 @@
 /** The recorded operations of clients and their results, by kind of resource, for the checker. */
-import type { Operation } from "../histories/history.ts"
+import type { HistoryOperation as Operation } from "../../runtime/testing/index.ts"
 import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"

@@ -1,43 +1,22 @@
-/** The report of a failing run: its shrunk plan and all events. */
+/** Plays seeds: runs the plan of each, and reports one that fails. */
+import { failureReport, type ReportOptions, type RunResult,
+  smallestPlan } from "../../runtime/testing/index.ts"
 import { type Plan, planOf, type PlanOptions } from "./plan.ts"
-import { type Result, simulate } from "./run.ts"
-import { shrunk } from "./shrink.ts"
+import { simulate } from "./run.ts"
 import type { WorldSeams } from "./world.ts"
 
-/** The kind of a violation; shrinking preserves it. */
-const kindOf = ({ violations: [first = ""] }: Result): string =>
-  first.replace(/[\w.]+[-=#/]\S*|\d+/g, "*").slice(0, 40)
+const optionsOf = (seams: WorldSeams): ReportOptions<Plan> => ({
+  run: (plan, keepsTrace) => simulate(plan, { seams, keepsTrace }),
+  simplify: (plan) => plan.waiting > 0 ? { ...plan, waiting: 0 } : undefined
+})
 
 /** The smallest plan found that fails in the same way. */
-export const smallest = async (plan: Plan, result: Result, seams: WorldSeams): Promise<Plan> => {
-  const kind = kindOf(result)
-  return shrunk(plan, async (smaller) => {
-    const other = await simulate(smaller, { seams })
-    return other.violations.length > 0 && kindOf(other) === kind
-  })
-}
+export const smallest = (plan: Plan, result: RunResult, seams: WorldSeams): Promise<Plan> =>
+  smallestPlan(plan, result, optionsOf(seams))
 
 /** The report of a plan that fails. */
-export const reportOf = async (
-  plan: Plan,
-  result: Result,
-  seams: WorldSeams
-): Promise<string> => {
-  const least = await smallest(plan, result, seams)
-  const { hash, trace, violations } = await simulate(least, { seams, keepsTrace: true })
-  return [
-    `seed ${plan.seed} fails (${result.hash}):`,
-    ...result.violations,
-    "",
-    `as small as it was made (${hash}):`,
-    JSON.stringify(least, undefined, 1),
-    "",
-    ...violations,
-    "",
-    "what happened:",
-    ...trace
-  ].join("\n")
-}
+export const reportOf = (plan: Plan, result: RunResult, seams: WorldSeams): Promise<string> =>
+  failureReport(plan, result, optionsOf(seams))
 
 /** The default simulated time of each seed. */
 export const minutesDefault = 0.5
@@ -50,7 +29,7 @@ export interface PlayOptions extends Partial<PlanOptions> {
 export const play = async (
   seed: number,
   { minutes = minutesDefault, seams = {}, store = "contract" }: PlayOptions = {}
-): Promise<{ readonly result: Result; readonly report: string | undefined }> => {
+): Promise<{ readonly result: RunResult; readonly report: string | undefined }> => {
   const plan = planOf(seed, { minutes, store })
   const result = await simulate(plan, { seams })
   const isWell = result.violations.length === 0

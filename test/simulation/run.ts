@@ -1,4 +1,6 @@
 /** One run of the simulation: runs a plan, then checks the invariants. */
+import { randomId } from "../../http/auth/credentials/index.ts"
+import type { RunResult } from "../../runtime/testing/index.ts"
 import { checkRun, type Run, unfinishedWork } from "./checker.ts"
 import { runClients } from "./clients.ts"
 import { collectOrphans, mayHaveOrphans } from "./contents.ts"
@@ -9,20 +11,6 @@ import { Records } from "./records.ts"
 import { shardsInUse } from "./shards.ts"
 import { fill } from "./volume.ts"
 import { World, type WorldSeams } from "./world.ts"
-
-/** The result of a run. */
-export interface Result {
-  /** The violated invariants. */
-  readonly violations: ReadonlyArray<string>
-  /** Digest of all events: equal for equal runs. */
-  readonly hash: string
-  readonly trace: ReadonlyArray<string>
-  readonly operations: number
-  readonly faults: ReadonlyMap<string, number>
-  readonly simulatedMs: number
-  /** Number of executed events. */
-  readonly steps: number
-}
 
 export interface RunOptions {
   readonly keepsTrace?: boolean
@@ -135,7 +123,7 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
 export const simulate = async (
   plan: Plan,
   { keepsTrace = false, seams = {} }: RunOptions = {}
-): Promise<Result> => {
+): Promise<RunResult> => {
   const world = new World(plan, keepsTrace, seams)
   const records = new Records()
   const run: Run = {
@@ -145,12 +133,12 @@ export const simulate = async (
     records,
     known: nothingKnown()
   }
-  const giveBack = world.time.install()
+  const restore = world.time.install(randomId)
   try {
     await play(plan, run)
     checkRun(run)
   } finally {
-    giveBack()
+    restore()
   }
   return {
     violations: world.violations,

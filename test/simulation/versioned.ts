@@ -2,7 +2,7 @@
  * The model of a resource that is replaced as a whole, with a version number: a cabinet, or the
  * settings of a mailbox.
  */
-import type { Model } from "../histories/history.ts"
+import type { Model } from "../../runtime/testing/index.ts"
 
 export type VersionedInput =
   | { readonly kind: "create"; readonly contents: string }

@@ -1,9 +1,9 @@
 /** Many timers that wait in one shard, of notifications that do not exist. */
 import { Effect } from "effect"
+import { epochMs } from "../../runtime/testing/index.ts"
 import { keyOf, shardOf } from "../../runtime/actor/address.ts"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { notificationAt } from "./notifications.ts"
-import { EPOCH_MS } from "./time.ts"
 
 /** So many are due during the run, more than a node loads at once; and when, ms. */
 const DUE = 600
@@ -18,8 +18,8 @@ const idOf = (at: number): string => `out-0=w${at}`
 
 const dueAtMs = (at: number): number =>
   at < DUE
-    ? EPOCH_MS + DUE_FROM_MS + Math.floor(at * DUE_MS / DUE)
-    : EPOCH_MS + LATER_FROM_MS + at * LATER_MS
+    ? epochMs + DUE_FROM_MS + Math.floor(at * DUE_MS / DUE)
+    : epochMs + LATER_FROM_MS + at * LATER_MS
 
 const settingOf = (at: number): Commit => ({
   address: notificationAt(idOf(at)),
@@ -48,7 +48,7 @@ export const leftOver = (storage: StorageApi): string | undefined => {
   const shard = shardOf(notificationAt(idOf(0)))
   const { timers } = Effect.runSync(storage.timers(shard, 2 * DUE))
   const left = timers.find(({ address: { id }, atMs }) =>
-    id.startsWith(idOf(0).slice(0, -1)) && atMs < EPOCH_MS + LATER_FROM_MS
+    id.startsWith(idOf(0).slice(0, -1)) && atMs < epochMs + LATER_FROM_MS
   )
   return left && keyOf(left.address)
 }

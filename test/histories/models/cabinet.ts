@@ -4,7 +4,7 @@
  * never goes back; a notification may be shown again. The model checks each mailbox of a cabinet
  * separately, because a merged listing is not a snapshot of several mailboxes.
  */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export type CabinetInput =
   | { readonly kind: "deposit"; readonly id: string }

@@ -2,7 +2,7 @@
  * A mailbox (A2, A9 to A11). Notifications are in the order of their deposits, and each keeps its
  * place for ever. A repeated document is not stored again. A removed one never comes back.
  */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 interface Reported {
   /** Every place at which the document was shown. */

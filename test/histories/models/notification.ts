@@ -2,7 +2,7 @@
  * An outgoing notification (A5, A6, A8). Each recipient advances by itself from waiting over retry
  * to an end; only a manual retry leaves an end. The number of attempts never decreases.
  */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export type RecipientStatus = "waiting" | "retry" | "success" | "failed"
 

@@ -1,5 +1,5 @@
 /** One value, with writes, reads and compare-and-set. */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export type RegisterInput =
   | { readonly kind: "write"; readonly value: number }

@@ -3,7 +3,7 @@
  * cursor is the number of the last acknowledged notification, and never goes back. A deleted
  * registration never comes back.
  */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export type RegistrationStatus = "unverified" | "active" | "suspended" | "paused"
 

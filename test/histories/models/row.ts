@@ -1,5 +1,5 @@
 /** A row of a table, which is put and removed, and listed by the index of a number (C2, C3, C4). */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export interface RowValue {
   readonly name: string

@@ -2,7 +2,7 @@
  * A session on the bridge (B2 to B7): three answers in order. The first two may be overwritten
  * until the third, which is accepted once, ends the session.
  */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export const sessionSteps = ["name", "quest", "hard_question"] as const
 export type SessionStep = typeof sessionSteps[number]

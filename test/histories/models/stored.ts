@@ -1,5 +1,5 @@
 /** A value that is published, overwritten, and removed for ever, like content (A1, A3). */
-import type { Model, Operation } from "../history.ts"
+import type { HistoryOperation as Operation, Model } from "../../../runtime/testing/index.ts"
 
 export type StoredInput =
   | { readonly kind: "publish"; readonly value: string }

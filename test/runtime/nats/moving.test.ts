@@ -12,7 +12,7 @@ import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.
 import { TurnWrites } from "../../../runtime/nats/connection/turn-writes.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
-import { randomOf } from "../placement-world.ts"
+import { randomOf } from "../../../runtime/testing/index.ts"
 import { Network } from "./network.ts"
 import { testAuthenticator } from "./keys.ts"
 import { requestOf } from "../../suites/request.ts"

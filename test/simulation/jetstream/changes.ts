@@ -1,5 +1,6 @@
 /** What the messages of the store's buckets mean: stored actors, and the changes of each write. */
 import { Effect } from "effect"
+import type { StoredChange } from "../../../runtime/testing/index.ts"
 import { type Address, keyOf, shardOf } from "../../../runtime/actor/address.ts"
 import type { LogItem } from "../../../runtime/actor/behavior.ts"
 import { type ActorEntry, headHeader, isLiveItem, itemCount, itemsOf, lowWatermarkHeader,
@@ -8,7 +9,6 @@ import { actorKeys, type Bucket, bucketName, bucketNamed, idOfState,
   statesOfKind } from "../../../runtime/nats/stream/keys.ts"
 import { isMarker, type StoredMessage } from "../../../runtime/nats/stream/reader.ts"
 import type { StorageApi } from "../../../runtime/ports/storage.ts"
-import type { Change } from "../store.ts"
 import type { SimulatedJetStream } from "./server.ts"
 import { fieldOf, type Published, type Stored } from "./stream.ts"
 
@@ -49,8 +49,8 @@ export class Changes {
   private readonly items = new Map<string, Map<number, number>>()
 
   /** What a write changes of each actor. */
-  of(messages: ReadonlyArray<Published>): ReadonlyArray<Change> {
-    const changes = new Map<string, Change>()
+  of(messages: ReadonlyArray<Published>): ReadonlyArray<StoredChange> {
+    const changes = new Map<string, StoredChange>()
     for (const message of messages) {
       const own = ownKeyOf(message.subject)
       if (own === undefined || own.what === "fence") continue
@@ -74,7 +74,7 @@ export class Changes {
   }
 }
 
-const stateChange = (record: StoredMessage, items: Map<number, number>): Partial<Change> => {
+const stateChange = (record: StoredMessage, items: Map<number, number>): Partial<StoredChange> => {
   const head = record.header(headHeader)
   if (isMarker(record)) {
     if (head !== undefined) return {}
@@ -92,7 +92,7 @@ const logChange = (
   key: number,
   message: StoredMessage,
   items: Map<number, number>
-): Partial<Change> => {
+): Partial<StoredChange> => {
   const values = isMarker(message) ? [] : parseLogMessage(key, message).values
   const remove = [...items].filter(([n, holder]) => holder === key && values[n - key] === undefined)
     .map(([n]) => n)

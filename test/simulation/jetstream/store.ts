@@ -4,15 +4,14 @@
  * for a while what a leader of the past believes. Each write has its own fate.
  */
 import { Effect, Layer } from "effect"
+import { type ClusterNoise, type Computer, epochMs, type SharedStore, type StorageLine,
+  type StoreEvents, streamCount, type Trace,
+  type VirtualTime } from "../../../runtime/testing/index.ts"
 import { keyOf } from "../../../runtime/actor/address.ts"
 import { writeTimeoutMs } from "../../../runtime/limits.ts"
 import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { Storage, type StorageApi } from "../../../runtime/ports/storage.ts"
-import { type Noise, STREAMS } from "../plan.ts"
-import type { Line, SharedStore, StoreEvents } from "../store.ts"
-import { type Computer, EPOCH_MS, type VirtualTime } from "../time.ts"
-import type { Trace } from "../trace.ts"
 import { actorsOf, Changes, storedActors } from "./changes.ts"
 import { type Route, SimulatedConnection } from "./connection.ts"
 import { type ApiCall, errorReply, noResponders, type Reply, replyOf,
@@ -83,17 +82,17 @@ interface Client {
   readonly arrivedMs: Map<StreamServers, number>
   /** Commits that its runtime waits for, by actor. */
   readonly waiting: Map<string, number>
-  readonly line: Line
+  readonly line: StorageLine
 }
 
 export class JetStreamStore implements SharedStore {
   readonly inner: StorageApi
   readonly events: StoreEvents
-  noise: Noise
+  noise: ClusterNoise
   stalledUntilMs = 0
   settledMs = 0
   private readonly server: SimulatedJetStream
-  private readonly streams = Array.from({ length: STREAMS }, () => new StreamServers())
+  private readonly streams = Array.from({ length: streamCount }, () => new StreamServers())
   /** Answers for streams that do not exist. */
   private readonly others = new StreamServers()
   private readonly changes = new Changes()
@@ -105,7 +104,7 @@ export class JetStreamStore implements SharedStore {
   constructor(
     time: VirtualTime,
     trace: Trace,
-    noise: Noise,
+    noise: ClusterNoise,
     events: StoreEvents,
     intercept: (api: NatsApi) => NatsApi
   ) {
@@ -114,8 +113,8 @@ export class JetStreamStore implements SharedStore {
     this.noise = noise
     this.events = events
     this.intercept = intercept
-    this.server = new SimulatedJetStream(() => time.nowMs, EPOCH_MS, replicas)
-    this.inner = storedActors(this.server, STREAMS)
+    this.server = new SimulatedJetStream(() => time.nowMs, epochMs, replicas)
+    this.inner = storedActors(this.server, streamCount)
   }
 
   stall(stream: number, forMs: number): void {
@@ -141,7 +140,7 @@ export class JetStreamStore implements SharedStore {
     }
   }
 
-  connect(computer: Computer): Line {
+  connect(computer: Computer): StorageLine {
     const route: Route = {
       write: (messages, reply) => this.write(client, messages, reply),
       call: (call, reply) => this.call(client, call, reply)
@@ -151,10 +150,10 @@ export class JetStreamStore implements SharedStore {
     const nats = Layer.sync(Nats, () => this.intercept(connection.api(name)))
     const storage = Layer.effect(Storage, Effect.map(Storage, (real) => watched(client, real)))
       .pipe(
-        Layer.provide(natsStorage({ buckets: STREAMS })),
+        Layer.provide(natsStorage({ buckets: streamCount })),
         Layer.provide(nats)
       )
-    const line: Line = { cutUntilMs: 0, storage }
+    const line: StorageLine = { cutUntilMs: 0, storage }
     const client: Client = {
       computer,
       connection,
@@ -202,7 +201,7 @@ export class JetStreamStore implements SharedStore {
     const told = (): void => {
       if (time.nowMs - sentMs > heardMs) return
       for (const actor of actorsOf(messages)) {
-        if (client.waiting.has(keyOf(actor))) this.events.onTold(client.computer, actor)
+        if (client.waiting.has(keyOf(actor))) this.events.onAnswered(client.computer, actor)
       }
     }
     const land = (isAnswered: boolean): void => {

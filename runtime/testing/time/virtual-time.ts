@@ -4,15 +4,15 @@
  * global clocks, timers and random numbers, so a seed always runs the same way.
  */
 import { installEntropy } from "./entropy.ts"
-import { type Event, EventHeap } from "./heap.ts"
-import { randomOf } from "../runtime/placement-world.ts"
+import { EventHeap, type ScheduledEvent } from "./event-heap.ts"
+import { type Random, randomOf } from "./random.ts"
 
 /** When simulated time begins, ms since the epoch. */
-export const EPOCH_MS = 1_800_000_000_000
+export const epochMs = 1_800_000_000_000
 /** Makes random bytes independent of the other random numbers of a seed. */
-const ENTROPY = 0xb17e5
+const entropySeed = 0xb17e5
 /** Longest turn of a computer's event loop, ms. */
-const TURN_MS = 0.05
+const turnMs = 0.05
 
 export interface Computer {
   readonly name: string
@@ -41,7 +41,7 @@ type Globals = Pick<
 
 /** The part of a `setTimeout` result that the code uses. */
 class Timer {
-  event: Event | undefined = undefined
+  event: ScheduledEvent | undefined = undefined
   ref(): this {
     return this
   }
@@ -54,7 +54,7 @@ export class VirtualTime {
   nowMs = 0
   /** Number of executed events. */
   steps = 0
-  readonly random: () => number
+  readonly random: Random
   /** The computer that runs now. */
   computer: Computer
   private readonly seed: number
@@ -82,12 +82,12 @@ export class VirtualTime {
   }
 
   wallMs({ offsetMs, rate }: Computer): number {
-    return EPOCH_MS + Math.floor(offsetMs + this.nowMs * rate)
+    return epochMs + Math.floor(offsetMs + this.nowMs * rate)
   }
 
   /** Runs a function on a computer after this much true time. */
-  on(computer: Computer, delayMs: number, run: () => void): Event {
-    const event: Event = {
+  on(computer: Computer, delayMs: number, run: () => void): ScheduledEvent {
+    const event: ScheduledEvent = {
       atMs: this.nowMs + delayMs,
       order: this.orders++,
       live: true,
@@ -141,19 +141,34 @@ export class VirtualTime {
     })
   }
 
-  /** Replaces the global clocks, timers and random numbers; the result restores them. */
-  install(): () => void {
+  /**
+   * Replaces the global clocks, timers and random numbers; the result restores them. A program that
+   * draws ids from a pool of random bytes gives `drawId`: it is called until the pool is used up,
+   * so that what an earlier run left there changes nothing. Throws if a simulation already runs.
+   */
+  install(drawId?: () => unknown): () => void {
+    if (Object.hasOwn(performance, "now")) {
+      throw new Error(
+        "a simulation already runs in this process: wait for its end before the next one begins"
+      )
+    }
     const { clearImmediate, clearInterval, clearTimeout } = globalThis
     const { setImmediate, setInterval, setTimeout } = globalThis
-    const now = Date.now
+    const RealDate = Date
+    const { now } = Date
     const { random } = Math
     // It is called only on `crypto`, after the restoration.
     const uuid = crypto.randomUUID
     Object.assign(globalThis, this.timers())
-    Date.now = () => this.wallMs(this.computer)
+    const nowMs = () => this.wallMs(this.computer)
+    Date.now = nowMs
+    globalThis.Date = new Proxy(RealDate, {
+      construct: (target, values, newTarget) =>
+        Reflect.construct(target, values.length === 0 ? [nowMs()] : values, newTarget)
+    })
     // Libraries draw names from it; the number depends on what ran before in this process.
     Math.random = randomOf(this.seed)
-    const giveBackEntropy = installEntropy(randomOf(this.seed ^ ENTROPY))
+    const restoreEntropy = installEntropy(this.seed ^ entropySeed, drawId)
     // Shadows the method of the prototype.
     Object.defineProperty(performance, "now", {
       configurable: true,
@@ -173,11 +188,12 @@ export class VirtualTime {
         setInterval,
         setTimeout
       })
+      globalThis.Date = RealDate
       Date.now = now
       Math.random = random
       Reflect.deleteProperty(performance, "now")
       crypto.randomUUID = uuid
-      giveBackEntropy()
+      restoreEntropy()
     }
   }
 
@@ -220,9 +236,9 @@ export class VirtualTime {
   }
 
   /** The next turn of the computer's event loop. */
-  private turn(run: () => void): Event {
+  private turn(run: () => void): ScheduledEvent {
     const { computer } = this
-    computer.turnAtMs = Math.max(computer.turnAtMs, this.nowMs + this.random() * TURN_MS)
+    computer.turnAtMs = Math.max(computer.turnAtMs, this.nowMs + this.random() * turnMs)
     return this.on(computer, computer.turnAtMs - this.nowMs, run)
   }
 }

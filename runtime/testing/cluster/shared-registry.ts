@@ -1,14 +1,11 @@
 /** The registry of all nodes: calls are slow, lost, or executed without an answer. */
 import { Effect } from "effect"
-import { SHARDS } from "../../runtime/actor/address.ts"
-import { StorageUnavailable } from "../../runtime/actor/errors.ts"
-import { claimKey } from "../../runtime/cluster/claims.ts"
-import { memberKey, memberText } from "../../runtime/cluster/member-entry.ts"
-import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
-import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
-import type { Noise } from "./plan.ts"
-import type { Computer, VirtualTime } from "./time.ts"
-import type { Trace } from "./trace.ts"
+import { SHARDS, StorageUnavailable } from "../../actor/index.ts"
+import { claimKey, memberKey, memberText } from "../../cluster/index.ts"
+import { makeMemoryRegistry } from "../../memory/index.ts"
+import type { RegistryApi, RegistryEntry } from "../../ports/index.ts"
+import type { Computer, Trace, VirtualTime } from "../time/index.ts"
+import type { ClusterNoise } from "./noise.ts"
 
 /** A node's connection to the registry. */
 export interface RegistryLine {
@@ -18,31 +15,31 @@ export interface RegistryLine {
 }
 
 /** An idle node that owns all shards without resources. */
-const IDLER = "idler"
-const IDLER_MS = 20_000
+const idler = "idler"
+const idlerRefreshMs = 20_000
 /** Greatest delay before an expired key is reported, ms. */
-const EXPIRES_LATE_MS = 300
-const WAY_MS = 8
-const SLOW_MS = 12_000
-const WATCH_SLOW_MS = 9_000
-const CUT_LOOK_MS = 200
+const expiryLateMaxMs = 300
+const wayMaxMs = 8
+const slowCallMaxMs = 12_000
+const slowWatchMaxMs = 9_000
+const cutPollMs = 200
 
 /** Made once, since making an error takes longer than a call. */
 const unavailable = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
 
 export class SharedRegistry {
-  noise: Noise
+  noise: ClusterNoise
   stalledUntilMs = 0
   readonly inner: RegistryApi
   private readonly time: VirtualTime
   private readonly trace: Trace
 
-  constructor(time: VirtualTime, trace: Trace, noise: Noise) {
+  constructor(time: VirtualTime, trace: Trace, noise: ClusterNoise) {
     this.trace = trace
     this.time = time
     this.noise = noise
     this.inner = makeMemoryRegistry((ms, run) =>
-      time.later(ms + time.random() * EXPIRES_LATE_MS, run)
+      time.later(ms + time.random() * expiryLateMaxMs, run)
     )
   }
 
@@ -51,20 +48,28 @@ export class SharedRegistry {
    * would spend most of their time on shards without resources.
    */
   leaveOnly(shards: ReadonlySet<number>): void {
-    const incarnation = IDLER
+    const incarnation = idler
     const put = (key: string, value: string) =>
       Effect.runSync(
         Effect.flatMap(this.inner.get(key), ({ revision }) => this.inner.put(key, value, revision))
       )
     const refresh = (): void => {
-      put(memberKey(IDLER), memberText({ incarnation, leaving: true, format: 1, witnesses: [] }))
-      this.time.later(IDLER_MS, refresh)
+      put(memberKey(idler), memberText({ incarnation, leaving: true, format: 1, witnesses: [] }))
+      this.time.later(idlerRefreshMs, refresh)
     }
     refresh()
     for (let shard = 0; shard < SHARDS; shard++) {
-      if (!shards.has(shard)) put(claimKey(shard), JSON.stringify({ node: IDLER, incarnation }))
+      if (!shards.has(shard)) put(claimKey(shard), JSON.stringify({ node: idler, incarnation }))
     }
     this.traceChanges()
+  }
+
+  /** The idle node releases a shard, and another node claims it. */
+  release(shard: number): void {
+    const key = claimKey(shard)
+    const { revision, value = "" } = Effect.runSync(this.inner.get(key))
+    if (!value.includes(idler)) return
+    Effect.runSync(this.inner.put(key, JSON.stringify({ node: null, after: revision }), revision))
   }
 
   /** Traces changes from now on, except refreshes, which repeat. */
@@ -72,7 +77,7 @@ export class SharedRegistry {
     const last = new Map<string, string>()
     Effect.runFork(Effect.scoped(Effect.andThen(
       this.inner.watch(({ key, value = "gone" }) => {
-        if (last.get(key) === value || value.includes(IDLER)) return
+        if (last.get(key) === value || value.includes(idler)) return
         last.set(key, value)
         this.trace.note("registry", () => `${key} ${value}`)
       }),
@@ -83,7 +88,7 @@ export class SharedRegistry {
   connect(computer: Computer): RegistryLine {
     const { inner, time } = this
     const wayMs = (): number =>
-      Math.max(0, this.stalledUntilMs - time.nowMs) + time.random() * WAY_MS
+      Math.max(0, this.stalledUntilMs - time.nowMs) + time.random() * wayMaxMs
     const call = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | StorageUnavailable> =>
       Effect.callback((resume) => {
         const { registryFaults } = this.noise
@@ -92,7 +97,7 @@ export class SharedRegistry {
         const isSlow = lot >= registryFaults / 4 && lot < registryFaults / 2
         const isUnanswered = lot >= registryFaults / 2 && lot < registryFaults * 0.75
         const fails = lot >= registryFaults * 0.75 && lot < registryFaults
-        time.later(isSlow ? time.random() * SLOW_MS : wayMs(), () => {
+        time.later(isSlow ? time.random() * slowCallMaxMs : wayMs(), () => {
           const exit = Effect.runSyncExit(effect)
           if (isUnanswered) return
           time.on(computer, wayMs(), () => resume(fails ? unavailable : exit))
@@ -122,7 +127,7 @@ export class SharedRegistry {
     let waiting = new Map<string, RegistryEntry>()
     const deliver = (): void => {
       scheduled = false
-      if (!reaches()) return schedule(CUT_LOOK_MS)
+      if (!reaches()) return schedule(cutPollMs)
       const entries = waiting
       waiting = new Map()
       for (const entry of entries.values()) onChange(entry)
@@ -140,7 +145,7 @@ export class SharedRegistry {
         waiting.delete(entry.key)
         waiting.set(entry.key, entry)
         const isSlow = time.random() < this.noise.registryFaults
-        schedule(time.random() * (isSlow ? WATCH_SLOW_MS : WAY_MS * 2))
+        schedule(time.random() * (isSlow ? slowWatchMaxMs : wayMaxMs * 2))
       }),
       () => Effect.sync(() => void (begun = true))
     )

@@ -1,10 +1,10 @@
 /** The records of all nodes, by the contract of the record port, with the fates of shared calls. */
-import type { RecordChange, RecordsApi } from "../../runtime/index.ts"
-import { makeMemoryRecords } from "../../runtime/memory/records.ts"
+import { makeMemoryRecords } from "../../memory/index.ts"
+import type { RecordChange, RecordsApi } from "../../ports/index.ts"
+import type { Computer } from "../time/index.ts"
 import type { SharedCalls } from "./shared-calls.ts"
-import type { Computer } from "./time.ts"
 
-export class SharedTables {
+export class SharedRecords {
   readonly inner: RecordsApi = makeMemoryRecords()
   readonly calls: SharedCalls
 

@@ -1,22 +1,22 @@
 /**
- * The calls of nodes to a shared store. A call may be kept or not without anybody being told: its
+ * The calls of nodes to a shared store. A call may be kept or not without an answer: its
  * node then learns of a failure, and the call may still take effect later.
  */
 import { Effect } from "effect"
-import { StorageUnavailable } from "../../runtime/index.ts"
-import type { Noise } from "./plan.ts"
-import type { Computer, VirtualTime } from "./time.ts"
-import type { Trace } from "./trace.ts"
+import { StorageUnavailable } from "../../actor/index.ts"
+import type { Computer, Trace, VirtualTime } from "../time/index.ts"
+import type { ClusterNoise } from "./noise.ts"
 
 /** How long a node waits for an answer, and how late a call may take effect, ms. */
-const DEADLINE_MS = 5_000
-const LATE_MAX_MS = 30_000
-const WAY_MS = 10
+const answerDeadlineMs = 5_000
+const lateMaxMs = 30_000
+const wayMaxMs = 10
 
 const unavailable = new StorageUnavailable({ detail: "as simulated" })
 
 type Fate = "kept" | "fails" | "lost" | "late" | "never"
 
+/** Makes one call; `what` names it in the trace. */
 type Call = <A, E>(
   what: string,
   run: () => Effect.Effect<A, E>
@@ -24,14 +24,14 @@ type Call = <A, E>(
 
 export class SharedCalls {
   readonly time: VirtualTime
-  noise: Noise
+  noise: ClusterNoise
   private readonly name: string
   private readonly trace: Trace
   /** Number of calls that are not yet kept. */
   private pending = 0
 
   /** `name`: of the store, in the trace. */
-  constructor(name: string, time: VirtualTime, trace: Trace, noise: Noise) {
+  constructor(name: string, time: VirtualTime, trace: Trace, noise: ClusterNoise) {
     this.name = name
     this.time = time
     this.trace = trace
@@ -51,7 +51,7 @@ export class SharedCalls {
     const { time } = this
     const wayMs = (): number =>
       Math.max(0, cutUntilMs() - time.nowMs) + 0.1 +
-      time.random() * (WAY_MS + this.noise.slowMs / 2)
+      time.random() * (wayMaxMs + this.noise.slowMs / 2)
     const call = <A, E>(
       what: string,
       fate: Fate,
@@ -60,7 +60,7 @@ export class SharedCalls {
       Effect.callback((resume) => {
         const { name } = computer
         if (fate !== "kept") this.trace.note(this.name, `${name}: ${what} ${fate}`)
-        const atMs = fate === "late" ? DEADLINE_MS + time.random() * LATE_MAX_MS : wayMs()
+        const atMs = fate === "late" ? answerDeadlineMs + time.random() * lateMaxMs : wayMs()
         if (fate === "kept" || fate === "late" || fate === "lost") {
           this.pending++
           time.later(atMs, () => {
@@ -71,8 +71,8 @@ export class SharedCalls {
           })
         }
         if (fate !== "kept") {
-          const toldMs = fate === "fails" ? atMs : DEADLINE_MS
-          time.on(computer, toldMs, () => resume(Effect.fail(unavailable)))
+          const failedMs = fate === "fails" ? atMs : answerDeadlineMs
+          time.on(computer, failedMs, () => resume(Effect.fail(unavailable)))
         }
       })
     return {
@@ -82,8 +82,8 @@ export class SharedCalls {
   }
 
   /**
-   * `fails`: not kept; `lost`: kept, and nobody is told; `late`: kept after the failure was
-   * reported; `never`: not kept, and nobody is told.
+   * `fails`: not kept; `lost`: kept, without an answer; `late`: kept after the failure was
+   * reported; `never`: not kept, without an answer.
    */
   private writeFate(): Fate {
     const { commitFails, commitHangs, commitLost } = this.noise

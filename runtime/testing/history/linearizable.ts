@@ -4,7 +4,7 @@
  * for linearizability, 2016). An operation of unknown outcome takes effect at any time after its
  * start, or never. The search is bounded; a search that reaches its bound is a failure.
  */
-import { byResource, lineOf, type Model, type Operation } from "./history.ts"
+import { byResource, type HistoryOperation, lineOf, type Model } from "./history.ts"
 
 /** Bound of the search for one resource, in steps of its model. */
 const stepsMax = 300_000
@@ -47,7 +47,7 @@ interface Frame<State> {
 
 class Search<State, Input extends { readonly kind: string }, Output> {
   private readonly model: Model<State, Input, Output>
-  private readonly all: ReadonlyArray<Operation<Input, Output>>
+  private readonly all: ReadonlyArray<HistoryOperation<Input, Output>>
   private readonly taken: Taken
   /** Operations with a rank, sorted by rank. */
   private readonly ranked: ReadonlyArray<number>
@@ -62,7 +62,7 @@ class Search<State, Input extends { readonly kind: string }, Output> {
 
   constructor(
     model: Model<State, Input, Output>,
-    operations: ReadonlyArray<Operation<Input, Output>>
+    operations: ReadonlyArray<HistoryOperation<Input, Output>>
   ) {
     this.model = model
     this.all = operations.filter(({ outcome }) => outcome !== "fail")
@@ -107,7 +107,12 @@ class Search<State, Input extends { readonly kind: string }, Output> {
       const one = this.all[at]
       if (one === undefined) continue
       this.steps += 1
-      for (const after of this.model.step(state, one.input, one.output)) yield [at, after]
+      const before = one.outcome === "ok" ? undefined : this.model.keyOf(state)
+      for (const after of this.model.step(state, one.input, one.output)) {
+        // One of unknown outcome that changes nothing need not take effect.
+        if (before !== undefined && this.model.keyOf(after) === before) continue
+        yield [at, after]
+      }
     }
   }
 
@@ -174,7 +179,7 @@ class Search<State, Input extends { readonly kind: string }, Output> {
 /** Checks the history of one resource. */
 export const check = <State, Input extends { readonly kind: string }, Output>(
   model: Model<State, Input, Output>,
-  operations: ReadonlyArray<Operation<Input, Output>>,
+  operations: ReadonlyArray<HistoryOperation<Input, Output>>,
   limit: number = stepsMax
 ): Verdict => new Search(model, model.settle?.(operations) ?? operations).run(limit)
 
@@ -197,7 +202,7 @@ export class Contradiction extends Error {
 export const expectLinearizable = <State, Input extends { readonly kind: string }, Output>(
   name: string,
   model: Model<State, Input, Output>,
-  operations: Iterable<Operation<Input, Output>>,
+  operations: Iterable<HistoryOperation<Input, Output>>,
   limit: number = stepsMax
 ): void => {
   for (const [resource, part] of byResource(operations)) {

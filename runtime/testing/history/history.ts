@@ -4,10 +4,10 @@
  * `ok`: answered, so the operation took effect between its start and its end. `fail`: refused, so
  * it has no effect. `info`: unknown; it may take effect at any time after its start, or never.
  */
-export type Outcome = "ok" | "fail" | "info"
+export type OperationOutcome = "ok" | "fail" | "info"
 
 /** One operation. Times are of one clock, in any unit; the end of an `info` is ignored. */
-export interface Operation<Input, Output> {
+export interface HistoryOperation<Input, Output> {
   readonly client: string
   /** Histories are checked resource by resource. */
   readonly resource: string
@@ -17,7 +17,7 @@ export interface Operation<Input, Output> {
   readonly output?: Output | undefined
   readonly start: number
   readonly end: number
-  readonly outcome: Outcome
+  readonly outcome: OperationOutcome
   /**
    * Operations with a rank took effect in this order, as their answers show, so the checker tries
    * no other. A model's `settle` gives ranks, to `ok` operations only.
@@ -37,15 +37,15 @@ export interface Model<State, Input extends { readonly kind: string }, Output> {
   readonly keyOf: (state: State) => string
   /** Narrows unknown outcomes by the whole history of the resource. */
   readonly settle?: (
-    operations: ReadonlyArray<Operation<Input, Output>>
-  ) => ReadonlyArray<Operation<Input, Output>>
+    operations: ReadonlyArray<HistoryOperation<Input, Output>>
+  ) => ReadonlyArray<HistoryOperation<Input, Output>>
 }
 
 /** The operations by resource, in the order in which the resources were first asked. */
 export const byResource = <Input, Output>(
-  operations: Iterable<Operation<Input, Output>>
-): ReadonlyMap<string, ReadonlyArray<Operation<Input, Output>>> => {
-  const parts = new Map<string, Array<Operation<Input, Output>>>()
+  operations: Iterable<HistoryOperation<Input, Output>>
+): ReadonlyMap<string, ReadonlyArray<HistoryOperation<Input, Output>>> => {
+  const parts = new Map<string, Array<HistoryOperation<Input, Output>>>()
   for (const operation of operations) {
     const part = parts.get(operation.resource)
     if (part === undefined) parts.set(operation.resource, [operation])
@@ -62,7 +62,7 @@ const shown = (value: unknown): string => {
 }
 
 /** One line on an operation, for reports. */
-export const lineOf = <Input, Output>(operation: Operation<Input, Output>): string => {
+export const lineOf = <Input, Output>(operation: HistoryOperation<Input, Output>): string => {
   const { client, end, input, outcome, output, resource, start } = operation
   const until = outcome === "info" ? "?" : String(end)
   return `[${start}, ${until}] ${client} ${resource} ${shown(input)}: ${outcome} ${shown(output)}`

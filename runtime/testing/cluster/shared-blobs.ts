@@ -1,12 +1,12 @@
 /** The blobs of all nodes, by the contract of the blob port, with the fates of shared calls. */
 import { Effect } from "effect"
-import type { BlobsApi } from "../../runtime/index.ts"
-import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
+import { makeMemoryBlobs } from "../../memory/index.ts"
+import type { BlobsApi } from "../../ports/index.ts"
+import type { Computer, VirtualTime } from "../time/index.ts"
 import type { SharedCalls } from "./shared-calls.ts"
-import type { Computer, VirtualTime } from "./time.ts"
 
 /** A blob is settled this long after its upload began: later than any commit is stored. */
-export const SETTLED_MS = 60_000
+export const blobSettledMs = 60_000
 
 export class SharedBlobs {
   readonly inner: BlobsApi = makeMemoryBlobs()
@@ -22,7 +22,7 @@ export class SharedBlobs {
 
   /** When all blobs are settled, true time. */
   get settledMs(): number {
-    return Math.max(0, ...this.begun.values()) + SETTLED_MS
+    return Math.max(0, ...this.begun.values()) + blobSettledMs
   }
 
   /** A node's connection; calls before `cutUntilMs` arrive at that time. */
@@ -48,7 +48,7 @@ export class SharedBlobs {
   /** As the port's `scanSettled`. */
   private settled(after: string | undefined, limit: number) {
     const isSettled = (id: string): boolean =>
-      (this.begun.get(id) ?? 0) + SETTLED_MS <= this.time.nowMs
+      (this.begun.get(id) ?? 0) + blobSettledMs <= this.time.nowMs
     return Effect.map(
       this.inner.scan(after, Number.MAX_SAFE_INTEGER),
       (ids) => ids.filter(isSettled).slice(0, limit)

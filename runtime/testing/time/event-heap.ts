@@ -1,5 +1,5 @@
 /** Scheduled events in the order of their times; equal times in the order of scheduling. */
-export interface Event {
+export interface ScheduledEvent {
   atMs: number
   readonly order: number
   readonly run: () => void
@@ -7,17 +7,17 @@ export interface Event {
   live: boolean
 }
 
-const isBefore = (one: Event, other: Event): boolean =>
+const isBefore = (one: ScheduledEvent, other: ScheduledEvent): boolean =>
   one.atMs === other.atMs ? one.order < other.order : one.atMs < other.atMs
 
 export class EventHeap {
-  private readonly events: Array<Event> = []
+  private readonly events: Array<ScheduledEvent> = []
 
-  peek(): Event | undefined {
+  peek(): ScheduledEvent | undefined {
     return this.events[0]
   }
 
-  push(event: Event): void {
+  push(event: ScheduledEvent): void {
     const { events } = this
     let at = events.length
     events.push(event)
@@ -31,7 +31,7 @@ export class EventHeap {
     events[at] = event
   }
 
-  pop(): Event | undefined {
+  pop(): ScheduledEvent | undefined {
     const { events } = this
     const first = events[0]
     const last = events.pop()

@@ -1,6 +1,7 @@
 /** The trace of a run, line by line, and a digest of all lines. */
-import type { VirtualTime } from "./time.ts"
+import type { VirtualTime } from "./virtual-time.ts"
 
+/** A text, or what makes it. */
 type Text = string | (() => string)
 
 export class Trace {

@@ -1,0 +1,116 @@
+/** Tests of one decision table, without a runtime: given a state, when a message, then what. */
+import { address, type AnyBehavior, type Behavior, Decision, type DecisionContext, firstFormat,
+  type Tagged } from "../../actor/index.ts"
+import { isDeepStrictEqual } from "node:util"
+import { epochMs } from "../time/index.ts"
+import { CellCoverage, cellName, type CoverageReport } from "./cell-coverage.ts"
+import { type DecidedParts, lineOfParts, partsOf } from "./decided.ts"
+
+/** The table decided otherwise than expected, or made no decision. */
+export class UnexpectedDecision extends Error {
+  override readonly name = "UnexpectedDecision"
+}
+
+/** The part of a cell's context that a test sets; the others have defaults. */
+export interface GivenContext extends Partial<Omit<DecisionContext, "findDuplicate">> {
+  /** The numbers of recent log items by their keys, for `context.findDuplicate`. */
+  readonly keys?: Readonly<Record<string, number>>
+}
+
+/** The decision on a message. */
+export interface WhenDecided<State, Reply, Action> {
+  readonly decision: Decision<State, Reply, Action>
+  readonly parts: DecidedParts
+  /**
+   * Throws an {@link UnexpectedDecision} unless the table has decided this, and nothing else: a
+   * part that the expected decision does not set must be absent. Returns nothing.
+   */
+  readonly then: (expected: Decision<State, Reply, Action> | DecidedParts) => void
+}
+
+export interface GivenState<State, Message, Reply, Action> {
+  readonly when: (message: Message) => WhenDecided<State, Reply, Action>
+}
+
+export interface TableTest<State, Message, Reply, Action> {
+  /** A state, by default the initial one, and what the cell finds in its context. */
+  readonly given: (
+    state?: State,
+    context?: GivenContext
+  ) => GivenState<State, Message, Reply, Action>
+  /** Which cells the tests have decided so far. */
+  readonly coverage: () => CoverageReport
+}
+
+const contextOf = (kind: string, { keys = {}, ...given }: GivenContext): DecisionContext => ({
+  self: address(kind, "test"),
+  nowMs: epochMs,
+  head: 0,
+  isSignal: false,
+  isSignalDurable: false,
+  format: firstFormat,
+  hint: undefined,
+  findDuplicate: (key) => keys[key],
+  ...given
+})
+
+/** Decides a message by a table. */
+const decide = (
+  { kind, table }: AnyBehavior,
+  state: Tagged,
+  message: Tagged,
+  context: DecisionContext
+): Decision<unknown, unknown, unknown> => {
+  const name = `${kind}: ${cellName(state._tag, message._tag)}`
+  const cell: unknown = table[state._tag]?.[message._tag]
+  if (typeof cell !== "function") throw new UnexpectedDecision(`${name} is not in the table`)
+  const decision: unknown = cell(state, message, context)
+  if (decision instanceof Decision) return decision
+  throw new UnexpectedDecision(`${name} made no decision: return become, stay, append or refuse`)
+}
+
+/**
+ * A harness for one table: `testTable(counter).given(state).when(message).then(decision)`. It calls
+ * the cells as they are; nothing is stored, sent or performed.
+ */
+export const testTable = <
+  State extends Tagged,
+  Message extends Tagged,
+  Reply,
+  Action extends Tagged
+>(
+  actor:
+    | Behavior<State, Message, Reply, Action>
+    | { readonly behavior: Behavior<State, Message, Reply, Action> }
+): TableTest<State, Message, Reply, Action> => {
+  const behavior = "behavior" in actor ? actor.behavior : actor
+  const { kind } = behavior
+  const coverage = new CellCoverage(behavior)
+  const when = (state: State, context: GivenContext, message: Message) => {
+    // The table of this behavior makes decisions of these types.
+    const decision = decide(behavior, state, message, contextOf(kind, context)) as Decision<
+      State,
+      Reply,
+      Action
+    >
+    coverage.add(state._tag, message._tag)
+    const parts = partsOf(decision)
+    const assert = (expected: Decision<State, Reply, Action> | DecidedParts): void => {
+      const wanted = expected instanceof Decision ? partsOf(expected) : expected
+      if (isDeepStrictEqual(parts, wanted)) return
+      throw new UnexpectedDecision(
+        `${kind}: ${cellName(state._tag, message._tag)} decides\n  ${lineOfParts(parts)}\n` +
+          `and not\n  ${lineOfParts(wanted)}`
+      )
+    }
+    // It reads as "given, when, then", and nobody awaits it.
+    // oxlint-disable-next-line unicorn/no-thenable
+    return { decision, parts, then: assert }
+  }
+  return {
+    given: (state = behavior.initial, context = {}) => ({
+      when: (message) => when(state, context, message)
+    }),
+    coverage: () => coverage.report()
+  }
+}
