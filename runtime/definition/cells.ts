@@ -1,6 +1,7 @@
 /** The table of a definition as the runtime's table: with the guards of timers. */
 import { Decision, type DecisionContext, type Tagged } from "../actor/index.ts"
 import type { ActorDecision, DecidedTimer } from "./actor-decision.ts"
+import { jsonFault } from "./json-value.ts"
 import { emptyMeta, type RecordCodec, type RecordMeta } from "./record.ts"
 import { type ActorTimer, dueTimer, intervalOf, type Tick } from "./recurrence.ts"
 
@@ -92,6 +93,7 @@ class Cells {
     nowMs: number,
     following: ActorTimer | undefined
   ): RuntimeDecision {
+    this.assertReply(inner.answer)
     if (items !== undefined) this.addItems(inner, items)
     if (inner.removesActor) return inner
     const timer = change === undefined ? following : timerOf(change, nowMs) ?? undefined
@@ -105,6 +107,13 @@ class Cells {
       inner.become(this.options.record.withMeta(inner.nextState, next))
     }
     return inner
+  }
+
+  /** Before the commit: a reply that cannot travel must not leave its decision behind. */
+  private assertReply(answer: unknown): void {
+    const fault = jsonFault(answer, "reply")
+    if (fault === undefined) return
+    throw new TypeError(`${this.options.kind} replies with ${fault}: reply with a JSON value`)
   }
 
   private setTimer(

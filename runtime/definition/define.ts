@@ -7,7 +7,7 @@ import { Cause, Effect, Schema } from "effect"
 import { type Address, address, type Behavior, keyOf, type Peers, type Tagged,
   type Variant } from "../actor/index.ts"
 import type { ActorDecision } from "./actor-decision.ts"
-import { askAsPeer } from "./asking.ts"
+import { askAsPeer } from "./asks.ts"
 import { type AnyTable, type CellContext, runtimeTable } from "./cells.ts"
 import { InvalidMessage } from "./errors.ts"
 import type { Migration } from "./migration.ts"

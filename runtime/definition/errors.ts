@@ -2,7 +2,8 @@
  * The errors of the Promise face. Each says what happened, to what, and what to do; `outcome` says
  * whether the message may have changed the actor. A refusal is not an error: it is a reply.
  */
-import { type AskFailure, UnknownMessage } from "../actor/index.ts"
+import { type AskFailure, type AskTimeout, type MessageTooLarge, type StorageUnavailable,
+  UnknownMessage } from "../actor/index.ts"
 
 /** Whether a message that failed can have changed anything. */
 export type FailedOutcome = "unchanged" | "indeterminate"
@@ -36,7 +37,10 @@ export class CommitRejected extends ActorError {
   readonly outcome = "unchanged"
 }
 
-/** A cell threw an error: nothing changed, and the actor starts again from its stored state. */
+/**
+ * A cell threw an error, or replied with what is no JSON value: nothing changed, and the actor
+ * starts again from its stored state.
+ */
 export class ActorFailed extends ActorError {
   override readonly name = "ActorFailed"
   readonly outcome = "unchanged"
@@ -61,8 +65,17 @@ export class NodeStartFailed extends Error {
   override readonly name = "NodeStartFailed"
 }
 
-const detailOf = (failure: { readonly _tag: string }): string =>
-  "detail" in failure ? String(failure.detail) : failure._tag
+/** Why it is not known whether a message was processed. */
+const doubtOf = (failure: AskTimeout | MessageTooLarge | StorageUnavailable): string => {
+  switch (failure._tag) {
+    case "AskTimeout":
+      return `there was no answer in ${failure.deadlineMs} ms`
+    case "MessageTooLarge":
+      return `the message or its reply has more than ${failure.bytesMax} bytes`
+    case "StorageUnavailable":
+      return failure.detail
+  }
+}
 
 /** The error for a failed message to the actor with this key. */
 export const errorOf = (key: string, failure: AskFailure): ActorError => {
@@ -90,28 +103,20 @@ export const errorOf = (key: string, failure: AskFailure): ActorError => {
         options
       )
     case "AskTimeout":
-    case "StorageUnavailable": {
-      const reason = failure._tag === "AskTimeout"
-        ? `there was no answer in ${failure.deadlineMs} ms`
-        : failure.detail
+    case "MessageTooLarge":
+    case "StorageUnavailable":
       return new OutcomeUnknown(
-        `it is not known whether ${key} processed the message: ${reason}. ` +
+        `it is not known whether ${key} processed the message: ${doubtOf(failure)}. ` +
           "Repeat it only if the actor recognizes a repetition",
         options
       )
-    }
-    case "MessageTooLarge":
     case "StorageCorrupted":
     case "StorageFull":
-    case "ValueTooLarge": {
-      const detail = failure._tag === "MessageTooLarge"
-        ? `a message has ${failure.bytesMax} bytes at most`
-        : detailOf(failure)
+    case "ValueTooLarge":
       return new CommitRejected(
-        `${key} could not store its decision: ${detail}. Nothing changed; check the store`,
+        `${key} could not store its decision: ${failure.detail}. Nothing changed; check the store`,
         options
       )
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Definitions of actors: the API for programs that run actors of their own. */
 export { type ActorDecision, append, become, type IntervalOptions, refuse,
   stay } from "./actor-decision.ts"
-export { askActor } from "./asking.ts"
+export { askActor } from "./asks.ts"
 export type { CellContext } from "./cells.ts"
 export { type ActorDefinition, type ActorOptions, type ActorTable, defineActor, type ItemKeys,
   type PerformContext, type Performers, type RepliesOf } from "./define.ts"

@@ -12,7 +12,7 @@ export interface NatsStoreOptions extends Omit<NatsOptions, "servers" | "name"> 
   readonly node?: string
   /**
    * Signs the messages between the nodes; the same on all of them. Without it, the nodes trust
-   * every client that may publish on these servers.
+   * every client of the servers, so these must be on loopback addresses.
    */
   readonly secret?: string
   /** Buckets of a new cluster; an existing cluster must have as many. */
@@ -22,19 +22,35 @@ export interface NatsStoreOptions extends Omit<NatsOptions, "servers" | "name"> 
 /** The key of nodes without a secret: it protects nothing. */
 const publicSecret = "restante"
 
+/** The address of a server that only programs on this machine can reach. */
+const loopback = /^(?:\w+:\/\/)?(?:[^@/]*@)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?\/?$/
+
+const assertSecret = (servers: ReadonlyArray<string>): void => {
+  const open = servers.find((server) => !loopback.test(server))
+  if (open === undefined) return
+  // The URI of a server may contain a password.
+  const shown = open.replace(/\/\/.*@/, "//")
+  throw new TypeError(
+    `the nodes on ${shown} have no secret, so they would trust every client of this server: ` +
+      "give nats() the same `secret` on all nodes"
+  )
+}
+
 /** On NATS a group ends with its slowest commit, so many small groups are in flight. */
 const limits = { groupCommitsMax: 500, groupsInFlightMax: 4_000 }
 
 /**
  * Actors on NATS JetStream, 2.12 or later: every node that starts with the same servers joins the
- * cluster, and takes a part of the actors.
+ * cluster, and takes a part of the actors. Throws a TypeError without a secret, unless all servers
+ * are on loopback addresses.
  */
 export const nats = (
   servers: string | ReadonlyArray<string>,
-  { buckets, node = crypto.randomUUID(), secret = publicSecret, ...access }: NatsStoreOptions = {}
+  { buckets, node = crypto.randomUUID(), secret, ...access }: NatsStoreOptions = {}
 ): Store => {
   const all = typeof servers === "string" ? [servers] : servers
-  const authenticator = hmacAuthenticator([new TextEncoder().encode(secret)])
+  if (secret === undefined) assertSecret(all)
+  const authenticator = hmacAuthenticator([new TextEncoder().encode(secret ?? publicSecret)])
   const ports = Layer.mergeAll(
     natsStorage(buckets === undefined ? {} : { buckets }),
     Layer.provideMerge(natsTransport(authenticator), Layer.effectDiscard(assertSubjectPermission)),

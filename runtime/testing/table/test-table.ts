@@ -4,7 +4,7 @@ import { address, type AnyBehavior, type Behavior, Decision, type DecisionContex
 import { isDeepStrictEqual } from "node:util"
 import { epochMs } from "../time/index.ts"
 import { CellCoverage, cellName, type CoverageReport } from "./cell-coverage.ts"
-import { type DecidedParts, lineOfParts, partsOf } from "./decided.ts"
+import { type DecidedParts, lineOfParts, partsOf } from "./decision-parts.ts"
 
 /** The table decided otherwise than expected, or made no decision. */
 export class UnexpectedDecision extends Error {

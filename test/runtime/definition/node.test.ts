@@ -2,8 +2,9 @@
 import { Effect, Layer, Logger, Stream } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { errorOf } from "../../../runtime/definition/errors.ts"
+import { jsonFault } from "../../../runtime/definition/json-value.ts"
 import { actorLog, actorSystem, askActor } from "../../../runtime/definition/index.ts"
-import { AskTimeout, keyOf, Overloaded, StorageFull, StorageUnavailable,
+import { AskTimeout, keyOf, MessageTooLarge, Overloaded, StorageFull, StorageUnavailable,
   System } from "../../../runtime/index.ts"
 import { ActorFailed, type ActorNode, type ActorNodeOptions, append, become, CommitRejected,
   defineActor, InvalidMessage, memory, NodeStartFailed, OutcomeUnknown, refuse, Schema, startNode,
@@ -122,7 +123,48 @@ it("says whether a failed message can have changed anything", async () => {
   expect(errorOf(key, new AskTimeout({ key, deadlineMs: 10 }))).toBeInstanceOf(OutcomeUnknown)
   expect(errorOf(key, new AskTimeout({ key, deadlineMs: 10 })).outcome).toBe("indeterminate")
   expect(errorOf(key, new StorageFull({ detail: "no space" }))).toBeInstanceOf(CommitRejected)
+  // It may be the reply that is too large, of a decision that is stored.
+  const large = errorOf(key, new MessageTooLarge({ key, bytesMax: 9 }))
+  expect(large).toMatchObject({ outcome: "indeterminate" })
+  expect(large.message).toContain("the message or its reply has more than 9 bytes. Repeat")
   expect(errorOf(key, new Overloaded({ key, retryAfterMs: 7 }))).toMatchObject({ retryAfterMs: 7 })
+})
+
+it("never stores a decision whose reply could not travel to another node", async () => {
+  const cyclic: Array<unknown> = []
+  cyclic.push(cyclic)
+  const replies: ReadonlyArray<readonly [unknown, string | undefined]> = [
+    [{ seen: [1, "a", true, null], missing: undefined }, undefined],
+    [1n, "bigint 1 at reply"],
+    [{ at: [0, new Date(0)] }, "an object of the class Date at reply.at[1]"],
+    [[{ share: 1 / 0 }], "number Infinity at reply[0].share"],
+    [[undefined], "undefined at reply[0]"],
+    [{ names: new Set(["a"]) }, "an object of the class Set at reply.names"],
+    [cyclic, "more than 200 levels"]
+  ]
+  for (const [reply, fault] of replies) {
+    const found = jsonFault(reply, "reply")
+    if (fault === undefined) expect(found).toBeUndefined()
+    else expect(found).toContain(fault)
+    const odd = defineActor("odd", {
+      state: { Open: { changes: Schema.Int } },
+      messages: { Change: {}, Read: {} },
+      initial: { _tag: "Open", changes: 0 },
+      table: {
+        Open: {
+          // The types refuse these replies; a program without types can give them.
+          Change: ({ changes }) =>
+            become({ _tag: "Open", changes: changes + 1 }).reply(reply as never),
+          Read: ({ changes }) => stay().reply(changes)
+        }
+      }
+    })
+    const node = await start(odd)
+    const asked = await node.ask(odd("a"), { _tag: "Change" }).catch((error: unknown) => error)
+    if (fault === undefined) expect(asked).toEqual(reply)
+    else expect(asked).toMatchObject({ outcome: "unchanged", cause: { _tag: "ActorDefect" } })
+    expect(await node.ask(odd("a"), { _tag: "Read" })).toBe(fault === undefined ? 1 : 0)
+  }
 })
 
 it("never stores a state that the Schema refuses", async () => {

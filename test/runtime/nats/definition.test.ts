@@ -30,3 +30,14 @@ it("asks actors of other nodes, which go on when a node stops", async () => {
   expect(await add(second)).toEqual(ids.map(() => 3))
   await second.stop()
 })
+
+it("needs a secret, unless only programs on this machine can reach the servers", () => {
+  const local = ["nats://localhost:4222", "127.0.0.1:4222", "tls://[::1]:4222"]
+  expect(nats(local).name).toBe(local.join(", "))
+  const far = "nats://post:hidden@10.0.0.7:4222"
+  expect(() => nats([...local, far])).toThrow(
+    /^the nodes on nats:\/\/10\.0\.0\.7:4222 have no secret/
+  )
+  expect(() => nats("nats://localhost.example")).toThrow("give nats() the same `secret`")
+  expect(nats(far, { secret: "of the test" }).name).toContain("10.0.0.7")
+})
