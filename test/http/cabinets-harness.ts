@@ -58,6 +58,12 @@ export const startCabinets = async (): Promise<Cabinets> => {
   }
 }
 
+/** Waits until a deposit has another time of receipt: several mailboxes have no order within one. */
+export const nextReceiptTime = async (): Promise<void> => {
+  const nowMs = Date.now()
+  while (Date.now() <= nowMs) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** `<mailbox>/<description>` of each notification, in their order. */
 export const descriptionsIn = (answer: Answered): ReadonlyArray<string> =>
   childrenOf(answer.xml, "notification").map((one) => {

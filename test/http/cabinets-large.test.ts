@@ -1,7 +1,8 @@
 /** Pages of a cabinet with large notifications: they are not large, and none is left out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { pageCharsMax } from "../../http/limits.ts"
-import { cabinetOf, type Cabinets, nextOf, owner, startCabinets } from "./cabinets-harness.ts"
+import { cabinetOf, type Cabinets, nextOf, nextReceiptTime, owner,
+  startCabinets } from "./cabinets-harness.ts"
 
 let service: Cabinets
 let href = ""
@@ -24,6 +25,7 @@ beforeAll(async () => {
       body: notificationNamed(name, n)
     })
     expect(answer.status).toBe(202)
+    await nextReceiptTime()
   }
   href = await service.make(mailboxes)
   small = await service.make([await service.open("small")])

@@ -1,7 +1,7 @@
 /** Reading a cabinet (protocol §1.5): rights, order, pages, query, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { cabinetOf, type Cabinets, descriptionsIn, nextOf, owner, rightsIn,
+import { cabinetOf, type Cabinets, descriptionsIn, nextOf, nextReceiptTime, owner, rightsIn,
   startCabinets } from "./cabinets-harness.ts"
 import { timeOf } from "./mailbox-harness.ts"
 
@@ -36,8 +36,7 @@ describe("GET /cabinets/<id>", () => {
     for (const [at, name] of ["b", "a", "c", "c", "a", "b", "a", "c", "b"].entries()) {
       await service.deposit(`m-${name}`, `n${at}`)
       sent.push(`m-${name}/n${at}`)
-      // Each has another time of receipt, so that they are in the order of deposit.
-      await new Promise((resolve) => setTimeout(resolve, 3))
+      await nextReceiptTime()
     }
     const href = await service.make([here("m-c"), here("m-a"), here("m-b")])
     const whole = await service.read(href)
