@@ -38,17 +38,17 @@ export const readBody = async (request: Request, bytesMax: number): Promise<Read
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) return { _tag: "TooLarge" }
   // The types of a body name no type for its parts; those of a request are bytes.
   const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader()
+  if (reader === undefined) return { _tag: "Bytes", bytes: new Uint8Array() }
   const parts: Array<Uint8Array> = []
   let bytes = 0
-  while (reader !== undefined) {
+  for (;;) {
     const part = await reader.read().catch(() => undefined)
     if (part === undefined) return { _tag: "Ended" }
-    if (part.done) break
+    if (part.done) return { _tag: "Bytes", bytes: joined(parts, bytes) }
     bytes += part.value.byteLength
     if (bytes > bytesMax) return { _tag: "TooLarge" }
     parts.push(part.value)
   }
-  return { _tag: "Bytes", bytes: joined(parts, bytes) }
 }
 
 /** JSON of these bytes; undefined when they are not JSON, for which JSON has no value. */

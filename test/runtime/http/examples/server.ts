@@ -1,0 +1,22 @@
+import { createServer, type Server } from "node:http"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+
+/** A server of Node for a function from a request to its answer. */
+export const serverOf = (handler: (request: Request) => Promise<Response>): Server =>
+  createServer((incoming, outgoing) => {
+    const respond = async (): Promise<void> => {
+      const { headers, method = "GET", url = "/" } = incoming
+      const fields = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
+      const body = ["GET", "HEAD"].includes(method) ? null : ReadableStream.from(incoming)
+      const init = { method, headers: Object.fromEntries(fields), body, duplex: "half" as const }
+      const answer = await handler(new Request(new URL(url, "http://localhost"), init))
+      // What is left of a body would be taken for the next request.
+      if (incoming.readableDidRead && !incoming.complete) outgoing.shouldKeepAlive = false
+      outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
+      if (answer.body === null) outgoing.end()
+      else await pipeline(Readable.fromWeb(answer.body), outgoing)
+    }
+    // What the web has no request for, such as TRACE; or the client has gone.
+    respond().catch(() => outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(400).end())
+  })
