@@ -4,6 +4,9 @@ import { ActorError, ActorUnavailable, CommitRejected,
   InvalidMessage } from "../definition/index.ts"
 import { answerHeaders, problemResponse } from "./problem.ts"
 
+/** Characters of a detail of another node, at most. */
+const detailCharsMax = 1_000
+
 /** One message that was sent to an actor. */
 export interface SentMessage {
   /** `<kind>/<id>` */
@@ -86,7 +89,7 @@ const unavailable = ({ key }: SentMessage, { cause, retryAfterMs }: ActorUnavail
 export const failureResponse = (sent: SentMessage, error: unknown): Response => {
   const { key, tag } = sent
   if (error instanceof InvalidMessage) {
-    return problemResponse("invalid-message", { detail: error.message })
+    return problemResponse("invalid-message", { detail: error.message.slice(0, detailCharsMax) })
   }
   if (error instanceof ActorUnavailable) return unavailable(sent, error)
   if (error instanceof CommitRejected) {

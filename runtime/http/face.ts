@@ -238,7 +238,7 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
       })
     }
     if (request.method === "HEAD") return this.streams.head()
-    return this.streams.follow(`${kind}/${id}`, actor.log(this.node, id, from))
+    return this.streams.follow(`${kind}/${id}`, actor.log(this.node, id, from), request.signal)
   }
 
   private async command(

@@ -17,8 +17,8 @@ export const firstItemOf = ({ headers }: Request, url: URL): number | undefined 
 
 const eventHeaders = { ...answerHeaders, "content-type": "text/event-stream" } as const
 
-const textOf = ({ item, n }: LogEntry<unknown>): string =>
-  // JSON on one line: an event's data ends at a line's end.
+/** JSON has no line break in it, at which the data of an event would end. */
+const eventOf = ({ item, n }: LogEntry<unknown>): string =>
   `id: ${n}\ndata: ${JSON.stringify(item)}\n\n`
 
 /** Resolves after the pulse, unless it is ended before. */
@@ -47,10 +47,10 @@ export class LogStreams {
   }
 
   /**
-   * The events of a log. The stream ends with its node, or when the log cannot be read: its reader
-   * connects again with the last id that it has, as browsers do.
+   * The events of a log. The stream ends with its node, when the log cannot be read, or when the
+   * request is aborted: its reader connects again with the last id that it has, as browsers do.
    */
-  follow(key: string, entries: AsyncIterable<LogEntry<unknown>>): Response {
+  follow(key: string, entries: AsyncIterable<LogEntry<unknown>>, signal: AbortSignal): Response {
     if (this.open >= this.max) {
       return problemResponse("unavailable", {
         detail: `The log of ${key} cannot be followed: ${this.max} logs are followed already. ` +
@@ -58,16 +58,16 @@ export class LogStreams {
         headers: { "retry-after": String(fullRetrySeconds) }
       })
     }
-    return new Response(this.eventsOf(entries), { headers: eventHeaders })
+    return new Response(this.eventsOf(entries, signal), { headers: eventHeaders })
   }
 
-  /** The next item, a pulse when it does not come soon, or undefined at the end of the log. */
-  private async partOf(next: Promise<IteratorResult<LogEntry<unknown>>>) {
+  /** The text of the next event, a comment when it does not come soon, or undefined at the end. */
+  private async textOf(next: Promise<IteratorResult<LogEntry<unknown>>>) {
     const { elapsed, end } = pulse()
     try {
       const result = await Promise.race([next, elapsed])
-      if (result === "pulse") return result
-      return result.done === true ? undefined : result.value
+      if (result === "pulse") return { text: ": no item yet\n\n", isItem: false }
+      return result.done === true ? undefined : { text: eventOf(result.value), isItem: true }
     } catch (error) {
       this.report(error)
       return undefined
@@ -76,34 +76,45 @@ export class LogStreams {
     }
   }
 
-  private eventsOf(entries: AsyncIterable<LogEntry<unknown>>): ReadableStream<Uint8Array> {
+  private eventsOf(
+    entries: AsyncIterable<LogEntry<unknown>>,
+    signal: AbortSignal
+  ): ReadableStream<Uint8Array> {
     const encoder = new TextEncoder()
     const iterator = entries[Symbol.asyncIterator]()
     let next: Promise<IteratorResult<LogEntry<unknown>>> | undefined
     let isOpen = true
     this.open++
-    const end = () => {
-      if (isOpen) this.open--
+    const end = async (): Promise<void> => {
+      if (!isOpen) return
       isOpen = false
+      this.open--
+      await iterator.return?.()
     }
     return new ReadableStream({
+      start: (controller) => {
+        const leave = () => {
+          if (!isOpen) return
+          controller.close()
+          // The reader has gone, and with it whoever the end of the log would matter to.
+          void end().catch(() => undefined)
+        }
+        if (signal.aborted) leave()
+        else signal.addEventListener("abort", leave, { once: true })
+      },
       pull: async (controller) => {
         next ??= iterator.next()
-        const part = await this.partOf(next)
+        const event = await this.textOf(next)
         // The reader may have gone meanwhile.
         if (!isOpen) return
-        if (part !== "pulse") next = undefined
-        if (part !== undefined) {
-          controller.enqueue(encoder.encode(part === "pulse" ? ": no item yet\n\n" : textOf(part)))
-          return
+        if (event === undefined) {
+          controller.close()
+          return end()
         }
-        end()
-        controller.close()
+        if (event.isItem) next = undefined
+        controller.enqueue(encoder.encode(event.text))
       },
-      cancel: async () => {
-        end()
-        await iterator.return?.()
-      }
+      cancel: end
     }, { highWaterMark: 0 })
   }
 }

@@ -112,6 +112,22 @@ it("is followed by so many at once, and by others when one has gone", async () =
   await second.cancel()
 })
 
+it("ends when its request is aborted, before and after it began", async () => {
+  await post("one")
+  const face = faceOf({ logStreamsMax: 1 })
+  const gone = new AbortController()
+  const events = readerOf(await face(new Request(requestFor(), { signal: gone.signal })))
+  await events.next()
+  const end = events.next()
+  gone.abort()
+  expect(await end).toBe("end")
+  const late = readerOf(await face(new Request(requestFor(), { signal: AbortSignal.abort() })))
+  expect(await late.next()).toBe("end")
+  const next = readerOf(await face(requestFor()))
+  expect(await next.next()).toMatch(/^id: 1\n/)
+  await next.cancel()
+})
+
 it("ends with its node, and when it cannot be read", async () => {
   await post("one")
   const events = readerOf(await faceOf()(requestFor()))
@@ -120,9 +136,16 @@ it("ends with its node, and when it cannot be read", async () => {
   await node.stop()
   expect(await end).toBe("end")
   const errors: Array<unknown> = []
+  let returned = 0
   const log = async function*() {
-    yield { n: 1, item: "one" as never }
-    throw new Error("no disk")
+    try {
+      yield { n: 1, item: "one" as never }
+      if (returned === 0) throw new Error("no disk")
+      // JSON has no such number.
+      yield { n: 2, item: 1n as never }
+    } finally {
+      returned++
+    }
   }
   const face = faceOf({ onError: (error) => errors.push(error), logStreamsMax: 1 }, {
     ask: node.ask,
@@ -133,5 +156,5 @@ it("ends with its node, and when it cannot be read", async () => {
     expect(await broken.next()).toMatch(/^id: 1\n/)
     expect(await broken.next()).toBe("end")
   }
-  expect(errors).toEqual([new Error("no disk"), new Error("no disk")])
+  expect([errors, returned]).toEqual([[new Error("no disk"), expect.any(TypeError)], 2])
 })

@@ -3,8 +3,11 @@ import { readFileSync } from "node:fs"
 import type { Server } from "node:http"
 import { type AddressInfo, connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { expose, httpFace } from "../../../runtime/http/index.ts"
+import { memory, startNode } from "../../../runtime/main.ts"
 import { blocksOf } from "../../docs/pages.ts"
 import { runProgram } from "../../foreign/program.ts"
+import { room } from "./actors.ts"
 import { handler, node } from "./examples/face.ts"
 import { serverOf } from "./examples/server.ts"
 
@@ -31,10 +34,10 @@ const authorization = "Bearer alices-token"
 const headers = { authorization, "content-type": "application/json" }
 
 /** What the server writes to these bytes, until it ends the connection or `until` matches. */
-const exchanged = (bytes: string, until: RegExp): Promise<string> =>
+const exchanged = (bytes: string, until: RegExp, at = port): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ""
-    const socket = connect(port, "127.0.0.1", () => socket.write(bytes))
+    const socket = connect(at, "127.0.0.1", () => socket.write(bytes))
     socket.setEncoding("utf8").on("data", (part: string) => {
       text += part
       if (until.test(text)) socket.destroy()
@@ -93,10 +96,11 @@ describe("on a server of Node", () => {
   })
 
   it("answers 413 to a body without an end, and ends the connection", async () => {
-    const part = `4000\r\n${"x".repeat(0x4000)}\r\n`
+    // One byte too many, and no end: the server has read all of it when it answers.
+    const part = `10001\r\n${"x".repeat(0x10001)}`
     const head = `POST ${alice} HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    const text = await exchanged(head + part.repeat(6), /never/)
+    const text = await exchanged(head + part, /never/)
     expect(text).toMatch(/^HTTP\/1\.1 413 [^]*Connection: close/i)
   })
 
@@ -117,6 +121,28 @@ describe("on a server of Node", () => {
       )
       expect(text).toMatch(/^HTTP\/1\.1 200 /)
     }
+  })
+
+  it("ends the log that a client follows when it leaves", async () => {
+    const own = await startNode({ actors: [room], store: memory() })
+    await own.ask(room("lobby"), { _tag: "Post", text: "one" })
+    const face = httpFace(own, {
+      actors: [expose(room, { log: true })],
+      authorize: () => true,
+      logStreamsMax: 1
+    })
+    const logs = serverOf(face)
+    await new Promise<void>((resolve) => logs.listen(0, "127.0.0.1", resolve))
+    const path = "/actors/chat-room/lobby/log"
+    for (let time = 0; time < 3; time++) {
+      // As above.
+      const { port } = logs.address() as AddressInfo
+      await expect.poll(() =>
+        exchanged(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`, /id: 1\n|503/, port)
+      ).toContain("id: 1\n")
+    }
+    await new Promise((resolve) => logs.close(resolve))
+    await own.stop()
   })
 
   it("survives clients that leave early", async () => {

@@ -19,7 +19,15 @@ export const serverOf = (handler: (request: Request) => Promise<Response>): Serv
       const { headers, method = "GET", url = "/" } = incoming
       const fields = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
       const body = ["GET", "HEAD"].includes(method) ? null : bodyOf(incoming)
-      const init = { method, headers: Object.fromEntries(fields), body, duplex: "half" as const }
+      const gone = new AbortController()
+      outgoing.once("close", () => gone.abort())
+      const init = {
+        method,
+        headers: Object.fromEntries(fields),
+        body,
+        signal: gone.signal,
+        duplex: "half" as const
+      }
       const answer = await handler(new Request(new URL(url, "http://localhost"), init))
       // What is left of a body would be taken for the next request.
       if (incoming.readableDidRead && !incoming.complete) outgoing.shouldKeepAlive = false
