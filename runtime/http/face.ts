@@ -48,7 +48,7 @@ export interface HttpFaceOptions<Actors extends ReadonlyArray<ExposedActor>> {
     request: Request,
     access: HttpAccess<ExposedMessages<Actors>>
   ) => HttpDecision | Promise<HttpDecision>
-  /** The path before `/actors`, such as `/api`: `/`-separated `[A-Za-z0-9._~-]+`; none by default. */
+  /** The path before `/actors`, such as `/api`, of `[A-Za-z0-9._~-]+`; none by default. */
   readonly basePath?: string
   /** The title and version of the OpenAPI document. */
   readonly info?: ApiInfo
@@ -58,7 +58,7 @@ export interface HttpFaceOptions<Actors extends ReadonlyArray<ExposedActor>> {
   readonly logStreamsMax?: number
   /** The status for a refusal of this reason, from 400 to 499: 409 by default. */
   readonly refusals?: RefusalStatuses
-  /** Gets what went wrong in this program, such as an error of `authorize`: it is logged by default. */
+  /** Gets what went wrong in this program, such as an error of `authorize`; logs it by default. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -142,6 +142,12 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     }
     if (!basePattern.test(this.base)) {
       throw new TypeError(`the base path is ${this.base}: use a path such as /api, or none`)
+    }
+    const logStreamsMax = this.options.logStreamsMax ?? logStreamsDefaultMax
+    for (const [name, max] of Object.entries({ messageBytesMax: this.bytesMax, logStreamsMax })) {
+      // Nothing is larger than NaN: it would be no limit.
+      if (Number.isSafeInteger(max) && max >= 0) continue
+      throw new TypeError(`${name} of a face is ${max}: use an integer from 0`)
     }
     for (const [reason, status] of Object.entries(refusals)) {
       if (Number.isInteger(status) && status >= 400 && status <= 499) continue

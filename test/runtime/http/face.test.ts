@@ -523,6 +523,12 @@ describe("the options", () => {
     for (const basePath of ["api", "/api/", "/", "/a b", "/%2e", "//x"]) {
       expect(() => httpFace(node, { actors: [], authorize, basePath })).toThrow("the base path is")
     }
+    for (const max of [Number.NaN, -1, 1.5, Infinity]) {
+      expect(() => httpFace(node, { actors: [], authorize, messageBytesMax: max }))
+        .toThrow(`messageBytesMax of a face is ${max}: use an integer from 0`)
+      expect(() => httpFace(node, { actors: [], authorize, logStreamsMax: max }))
+        .toThrow(`logStreamsMax of a face is ${max}: use an integer from 0`)
+    }
     for (const status of [399, 500, 200, 404.5, Number.NaN]) {
       expect(() => httpFace(node, { actors: [], authorize, refusals: { Gone: status } }))
         .toThrow(`a refusal for Gone has the status ${status}: use one from 400 to 499`)

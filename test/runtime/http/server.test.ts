@@ -20,8 +20,9 @@ let url = ""
 
 beforeAll(async () => {
   server = serverOf(handler)
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)) // A server that listens on a port has an address of this form.
-  ;({ port } = server.address() as AddressInfo)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  // A server that listens on a port has an address of this form.
+  port = (server.address() as AddressInfo).port
   url = `http://127.0.0.1:${port}`
 })
 
