@@ -135,6 +135,8 @@ export interface ActorDefinition<
   (id: string): ActorRef<Message, Replies, Item>
   /** The behavior for the runtime, and for tests of it. */
   readonly behavior: BehaviorOf<S, M, A>
+  /** The Schema of all its messages, the timer's too: for what describes them to others. */
+  readonly messageSchema: Schema.Codec<Tagged, unknown>
 }
 
 /** The message of timers of a definition without one: no cell takes it. */
@@ -282,7 +284,8 @@ const definitionOf = (kind: string, options: AnyOptions) => {
       if (items !== undefined) return items.decode(text)
       throw new TypeError(`${kind} has no Schema for the items of its log: add \`log\``)
     },
-    behavior: behaviorOf(kind, options, checkMessage, items)
+    behavior: behaviorOf(kind, options, checkMessage, items),
+    messageSchema: schemaOf(messages)
   }
   const reference = (id: string) => ({ ...address(kind, id), protocol })
   return Object.assign(reference, protocol)

@@ -6,7 +6,8 @@ import { linksOf } from "../docs/pages.ts"
 import { cleanUp, temporaryFolder } from "../e2e/process.ts"
 import { installedWithinMs, packed, type Project, projectWith,
   type Tarball } from "./package-projects.ts"
-import { domTypes, storedProgram, stricter, writeExamples } from "./runtime-programs.ts"
+import { domTypes, storedProgram, stricter, writeExamples,
+  writeHttpExamples } from "./runtime-programs.ts"
 import { textOf, treeAt } from "./sources.ts"
 
 let tarball: Tarball
@@ -53,6 +54,12 @@ describe("with memory alone", () => {
     writeExamples(project)
     expect((await project.check("main.ts", stricter)).errors).toEqual([])
     expect(await project.run("main.js")).toBe(printed)
+  })
+
+  it("serves actors over HTTP, by the examples of its face", async () => {
+    writeHttpExamples(project)
+    expect((await project.check("http.ts", stricter)).errors).toEqual([])
+    expect(await project.run("http.js")).toBe("200 2\n")
   })
 
   it("is bundled into one file, which needs nothing else", async () => {

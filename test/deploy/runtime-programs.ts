@@ -17,11 +17,13 @@ export const stricter: object = {
 }
 
 const examples = "test/runtime/examples"
+const httpExamples = "test/runtime/http/examples"
 
 /** The entry that has what a file of the sources has. */
 const entryOf = (path: string): string => {
   const [folder = "", file] = path.split("/")
   if (file === undefined) return path === "main.ts" ? "" : "/effect"
+  if (folder === "http") return "/http"
   return file === "main.ts" ? `/${folder}` : `/effect/${folder}`
 }
 
@@ -43,6 +45,34 @@ export const writeExamples = (project: Project): void => {
     project.write(name, asProgram(textOf(`${examples}/${name}`)))
   }
   project.write("main.ts", mainProgram)
+}
+
+const httpProgram = `import type { AddressInfo } from "node:net"
+import { handler, node } from "./http-face.js"
+import { serverOf } from "./http-server.js"
+
+const server = serverOf(handler)
+await new Promise<void>((resolve) => server.listen(0, resolve))
+const { port } = server.address() as AddressInfo
+const answer = await fetch(\`http://127.0.0.1:\${port}/actors/counter/alice\`, {
+  method: "POST",
+  headers: { authorization: "Bearer alices-token", "content-type": "application/json" },
+  body: JSON.stringify({ _tag: "Add", by: 2 })
+})
+console.log(answer.status, await answer.text())
+server.closeAllConnections()
+server.close()
+await node.stop()
+`
+
+/** The examples of the HTTP face, and `http.ts`, which asks their server and prints the answer. */
+export const writeHttpExamples = (project: Project): void => {
+  for (const name of readdirSync(join(root, httpExamples))) {
+    const text = asProgram(textOf(`${httpExamples}/${name}`))
+    // There is another counter in the project.
+    project.write(`http-${name}`, text.replace(/"\.\/(\w+)\.js"/g, "\"./http-$1.js\""))
+  }
+  project.write("http.ts", httpProgram)
 }
 
 /** Adds 2 to the counter of the examples in a folder, and prints the sum. */

@@ -106,6 +106,7 @@ const allowed: ReadonlyArray<readonly [string, string]> = [
 
 const forbidden: ReadonlyArray<readonly [string, string]> = [
   ["runtime/planted.ts", "./embedded/index.ts"],
+  ["runtime/planted.ts", "./http/index.ts"],
   ["runtime/ports/planted.ts", "../nats/index.ts"],
   ["runtime/planted.ts", "../actors/index.ts"],
   ["runtime/planted.ts", "../http/app.ts"],
