@@ -7,7 +7,7 @@ import { importsPastIndex, moduleShapes, moduleState, repeatedTypeNames, retired
   scatteredLimits, sizes, type SourceTree } from "./source-rules.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const folders = ["runtime", "actors", "http", "client", "deploy", "test"]
+const folders = ["runtime", "actors", "http", "client", "deploy", "examples", "test"]
 
 const files = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8", withFileTypes: true })
