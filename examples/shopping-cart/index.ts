@@ -43,22 +43,26 @@ const take = (step: Step, { cents, lines }: typeof Order.Type, cart: string) =>
   become({ _tag: "Ordering", step, lines, cents })
     .attempt({ _tag: "Call", step, cart, key: `${cart}/${step}`, lines, cents }, retryAfterMs)
 
+const state = {
+  Shopping: { lines: order.lines },
+  Ordering: { ...order, step: Step },
+  Closed: { ...order, outcome: Schema.Literals(["shipped", "cancelled"]) }
+}
+
+const messages = {
+  // Sets the count of a product: a repeated one changes nothing.
+  Put: { sku: Schema.String, count: Schema.Int, cents: Schema.Int },
+  Order: {},
+  Look: {},
+  Retry: {},
+  Answered: { step: Step, isDone: Schema.Boolean }
+}
+
 /** One cart for each id. Every message replies with the status of the cart. */
 export const shoppingCart = (services: Services) =>
   defineActor("shopping-cart", {
-    state: {
-      Shopping: { lines: order.lines },
-      Ordering: { ...order, step: Step },
-      Closed: { ...order, outcome: Schema.Literals(["shipped", "cancelled"]) }
-    },
-    messages: {
-      // Sets the count of a product: a repeated one changes nothing.
-      Put: { sku: Schema.String, count: Schema.Int, cents: Schema.Int },
-      Order: {},
-      Look: {},
-      Retry: {},
-      Answered: { step: Step, isDone: Schema.Boolean }
-    },
+    state,
+    messages,
     actions: { Call: { ...Call.fields, step: Step } },
     timer: "Retry",
     initial: { _tag: "Shopping", lines: [] },

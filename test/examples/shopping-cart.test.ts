@@ -32,10 +32,12 @@ const tea = { _tag: "Put", sku: "tea", count: 1, cents: 5 } as const
 it("repeats a payment without an answer with the same key, on the next node", async () => {
   const called: Array<string> = []
   // The first call never ends: its node crashes.
-  const carts = shoppingCart(services(called, () =>
-    called.filter((one) => one === "a/charge").length > 1
-      ? Promise.resolve(true)
-      : new Promise(() => {})))
+  const carts = shoppingCart(
+    services(called, () =>
+      called.filter((one) => one === "a/charge").length > 1
+        ? Promise.resolve(true)
+        : new Promise(() => {}))
+  )
   await using node = await startTestNode({ behaviors: [carts] })
   const cart = carts("a")
   await node.ask(cart, tea)

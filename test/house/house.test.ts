@@ -135,6 +135,18 @@ describe("the source tree", () => {
     expect(files).toContain(`${folder}/README.md`)
   })
 
+  it("keeps each example under 150 lines, with its page and its simulation", () => {
+    const examples = files.filter((file) => /^examples\/[^/]+\/index\.ts$/.test(file)).map(dirname)
+    expect(examples.length).toBeGreaterThan(5)
+    for (const example of examples) {
+      for (const name of ["README.md", "simulation.ts"]) {
+        expect(files).toContain(`${example}/${name}`)
+      }
+      const program = ["index.ts", "main.ts"].map((name) => textOf(`${example}/${name}`)).join("")
+      expect(program.split("\n").length, example).toBeLessThan(150)
+    }
+  })
+
   it("names nothing utils, helpers, common or misc", () => {
     const vague = /(^|\/)(utils?|helpers?|common|misc)(\/|\.|$)/i
     expect(files.filter((file) => vague.test(file))).toEqual([])
