@@ -2,7 +2,7 @@
 import { become, defineActor, Schema, stay } from "@restante/runtime"
 
 /** How many permits a key has in any window of `windowMs`. */
-export interface Rate {
+export interface PermitRate {
   /** At least 1. */
   readonly limit: number
   readonly windowMs: number
@@ -15,7 +15,7 @@ const clockDifferenceMaxMs = 10 * 60_000
  * Limiters with this rate: one actor for each key, such as a user or an address. `Take` replies
  * with a permit, or with the time until there is one.
  */
-export const rateLimiter = ({ limit, windowMs }: Rate) => {
+export const rateLimiter = ({ limit, windowMs }: PermitRate) => {
   if (limit < 1) throw new RangeError(`the limit is ${limit}: a limiter gives 1 permit or more`)
   const forgetAfterMs = windowMs + clockDifferenceMaxMs
   return defineActor("rate-limiter", {

@@ -7,23 +7,19 @@ type Outcome = "shipped" | "cancelled"
 
 const Line = Schema.Struct({ sku: Schema.String, count: Schema.Int, cents: Schema.Int })
 const order = { lines: Schema.Array(Line), cents: Schema.Int }
-const Order = Schema.Struct(order)
-const Call = Schema.Struct({ ...order, cart: Schema.String, key: Schema.String })
+const OrderCall = Schema.Struct({ ...order, cart: Schema.String, key: Schema.String })
 
 /** One step of an order. The key is the same each time that the step is repeated. */
-export type Call = typeof Call.Type
+export type OrderCall = typeof OrderCall.Type
 
 /**
  * The services that take part. Each does a step once for each key, and returns for the same key
  * the same: whether it was done, or false when it cannot be. It rejects when that is not known, and
  * is called again. `refund` and `release` are always possible.
  */
-export type Services = { readonly [S in Step]: (call: Call) => Promise<boolean> }
+export type Services = { readonly [S in Step]: (call: OrderCall) => Promise<boolean> }
 
-interface Next {
-  readonly done: Step | Outcome
-  readonly not: Step | Outcome
-}
+type Next = Readonly<Record<"done" | "not", Step | Outcome>>
 
 /** What follows on each step. */
 const after: Readonly<Record<Step, Next>> = {
@@ -39,7 +35,7 @@ const linesMax = 100
 const retryAfterMs = 5_000
 
 /** Takes a step of an order: stored first, then called until it has an answer. */
-const take = (step: Step, { cents, lines }: typeof Order.Type, cart: string) =>
+const take = (step: Step, { cents, lines }: Pick<OrderCall, "cents" | "lines">, cart: string) =>
   become({ _tag: "Ordering", step, lines, cents })
     .attempt({ _tag: "Call", step, cart, key: `${cart}/${step}`, lines, cents }, retryAfterMs)
 
@@ -63,7 +59,7 @@ export const shoppingCart = (services: Services) =>
   defineActor("shopping-cart", {
     state,
     messages,
-    actions: { Call: { ...Call.fields, step: Step } },
+    actions: { Call: { ...OrderCall.fields, step: Step } },
     timer: "Retry",
     initial: { _tag: "Shopping", lines: [] },
     table: {
@@ -90,10 +86,9 @@ export const shoppingCart = (services: Services) =>
         Look: () => stay().reply("ordering"),
         Retry: (state, _, { self }) => take(state.step, state, self.id),
         Answered: (state, { isDone, step }, { self }) => {
-          // The answer to an attempt before: this step has its answer already.
-          if (step !== state.step) return stay()
           const next = after[step][isDone ? "done" : "not"]
-          if (next === step) return stay()
+          // The answer to an earlier attempt, or a compensation that the timer repeats.
+          if (step !== state.step || next === step) return stay()
           const { cents, lines } = state
           return next === "shipped" || next === "cancelled"
             ? become({ _tag: "Closed", lines, cents, outcome: next }).setTimer(null)

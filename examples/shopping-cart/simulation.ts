@@ -1,6 +1,6 @@
 /** What an order must hold on a cluster with faults, and with services that lose answers. */
 import type { SimulateOptions } from "@restante/runtime/testing"
-import { type Call, type Services, shoppingCart, type Step } from "./index.ts"
+import { type OrderCall, type Services, shoppingCart, type Step } from "./index.ts"
 
 const none = async (): Promise<boolean> => true
 
@@ -29,7 +29,7 @@ class World {
   readonly done: Array<string> = []
   private readonly answers = new Map<string, boolean>()
 
-  call(step: Step, { cart, key }: Call): boolean {
+  call(step: Step, { cart, key }: OrderCall): boolean {
     const known = this.answers.get(key)
     if (known !== undefined) return known
     const isDone = refusals[cart] !== step
@@ -60,7 +60,7 @@ const stateIn = (stateOf: (of: ReturnType<typeof carts>) => unknown, id: string)
 /** Customers that fill carts and order them. */
 export const cartSimulation = {
   behaviors: (host, world) => {
-    const at = (step: Step) => (call: Call) => host.outside(step, () => world.call(step, call))
+    const at = (step: Step) => (call: OrderCall) => host.outside(step, () => world.call(step, call))
     const services: Services = {
       reserve: at("reserve"),
       charge: at("charge"),

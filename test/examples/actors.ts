@@ -4,7 +4,7 @@ import { cron } from "../../examples/cron/index.ts"
 import { deviceTwin } from "../../examples/device-twin/index.ts"
 import { leaderboard } from "../../examples/leaderboard/index.ts"
 import { rateLimiter } from "../../examples/rate-limiter/index.ts"
-import { type Call, shoppingCart, type Step } from "../../examples/shopping-cart/index.ts"
+import { type OrderCall, shoppingCart, type Step } from "../../examples/shopping-cart/index.ts"
 
 /** Longer than a node may be without an answer; a crash is to happen within one window. */
 export const rate = { limit: 3, windowMs: 600_000 }
@@ -18,7 +18,7 @@ export const exampleActors = (outside: string) => {
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}`)
     return answer.text()
   }
-  const step = (name: Step) => async (call: Call): Promise<boolean> =>
+  const step = (name: Step) => async (call: OrderCall): Promise<boolean> =>
     await post(name, JSON.stringify(call)) === "true"
   const carts = shoppingCart({
     reserve: step("reserve"),

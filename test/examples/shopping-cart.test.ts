@@ -1,6 +1,6 @@
 /** The shopping cart: its simulation on a few seeds, and a crash in the middle of a payment. */
 import { expect, it } from "vitest"
-import { type Call, type Services, shoppingCart } from "../../examples/shopping-cart/index.ts"
+import { type OrderCall, type Services, shoppingCart } from "../../examples/shopping-cart/index.ts"
 import { cartSimulation } from "../../examples/shopping-cart/simulation.ts"
 import { simulate, startTestNode, testTable } from "../../runtime/testing/index.ts"
 
@@ -11,7 +11,7 @@ it("ends each order shipped or undone, whatever happens to nodes and services", 
 })
 
 const services = (called: Array<string>, charge: Services["charge"]): Services => {
-  const done = (what: string) => async ({ cart }: Call) => {
+  const done = (what: string) => async ({ cart }: OrderCall) => {
     called.push(`${what} ${cart}`)
     return true
   }
