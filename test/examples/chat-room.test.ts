@@ -7,7 +7,7 @@ import { simulate, startTestNode, testTable } from "../../runtime/testing/index.
 const kitchen = chatRoom("kitchen")
 
 it("shows who is present, whatever happens to the nodes", async () => {
-  const { answered, coverage } = await simulate({ ...chatSimulation, seeds: 3 })
+  const { answered, coverage } = await simulate({ ...chatSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).toEqual([])
 })

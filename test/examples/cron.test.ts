@@ -5,7 +5,7 @@ import { cronSimulation } from "../../examples/cron/simulation.ts"
 import { simulate, startTestNode, testTable } from "../../runtime/testing/index.ts"
 
 it("has the ticks that `missed` says, whatever happens to the nodes", async () => {
-  const { answered, coverage } = await simulate({ ...cronSimulation, seeds: 3 })
+  const { answered, coverage } = await simulate({ ...cronSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).not.toContain("Scheduled x Tick")
 })

@@ -5,7 +5,7 @@ import { twinSimulation } from "../../examples/device-twin/simulation.ts"
 import { simulate, testTable } from "../../runtime/testing/index.ts"
 
 it("keeps versions in their order, whatever happens to the nodes", async () => {
-  const { answered, coverage } = await simulate({ ...twinSimulation, seeds: 3 })
+  const { answered, coverage } = await simulate({ ...twinSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).toEqual([])
 })

@@ -5,7 +5,7 @@ import { leaderboardSimulation } from "../../examples/leaderboard/simulation.ts"
 import { simulate, testTable } from "../../runtime/testing/index.ts"
 
 it("counts each score once, whatever happens to the nodes", async () => {
-  const { answered, coverage } = await simulate({ ...leaderboardSimulation, seeds: 3 })
+  const { answered, coverage } = await simulate({ ...leaderboardSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).toEqual([])
 })

@@ -4,6 +4,8 @@ import { SimulationFailed } from "../../runtime/testing/index.ts"
 import { plantedExamples } from "./planted.ts"
 
 const seedsMax = 200
+/** Answers in one seed: fewer would test little. */
+const answeredMin = 15
 const seeds = Array.from({ length: seedsMax }, (_, at) => at + 1)
 
 /** 200 seeds of one example, on a busy machine. */
@@ -22,8 +24,6 @@ describe.each(plantedExamples)("$name", ({ bug, found, name, plant, run }) => {
   it(`passes on ${seedsMax} seeds as it is`, { timeout: timeoutMs }, async () => {
     const summary = await run(seeds)
     expect(summary.seeds).toBe(seedsMax)
-    expect(summary.coverage.flatMap(({ missing }) => missing).join()).toMatch(
-      /^(Limiting x Forget)?$/
-    )
+    expect(summary.answered).toBeGreaterThan(answeredMin * seedsMax)
   })
 })

@@ -8,7 +8,7 @@ const limiter = rateLimiter({ limit: 2, windowMs: 10_000 })
 const ann = limiter("ann")
 
 it("gives no window more permits than its limit, whatever happens to the nodes", async () => {
-  const { answered, coverage } = await simulate({ ...limiterSimulation, seeds: 3 })
+  const { answered, coverage } = await simulate({ ...limiterSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).toEqual(["Limiting x Forget"])
 })

@@ -5,7 +5,7 @@ import { cartSimulation } from "../../examples/shopping-cart/simulation.ts"
 import { simulate, startTestNode, testTable } from "../../runtime/testing/index.ts"
 
 it("ends each order shipped or undone, whatever happens to nodes and services", async () => {
-  const { answered, coverage } = await simulate({ ...cartSimulation, seeds: 4 })
+  const { answered, coverage } = await simulate({ ...cartSimulation, seeds: 5 })
   expect(answered).toBeGreaterThan(50)
   expect(coverage[0]?.missing).not.toContain("Ordering x Answered")
 })
@@ -60,6 +60,7 @@ it("refuses what is no order, and ignores the answer to an earlier attempt", () 
   tests.given().when({ ...tea, count: -1 }).then({ refuse: "Negative" })
   tests.given({ _tag: "Shopping", lines: [line] }).when({ ...tea, count: 0 })
     .then({ become: { _tag: "Shopping", lines: [] }, reply: "shopping" })
+  tests.given().when(answered).then({})
   tests.given({ _tag: "Ordering", ...order, step: "ship" }).when(answered).then({})
   tests.given({ _tag: "Ordering", ...order, step: "ship" }).when(tea).then({ refuse: "Ordered" })
   tests.given({ _tag: "Closed", ...order, outcome: "shipped" }).when(answered).then({})
