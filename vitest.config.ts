@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
@@ -127,7 +128,20 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** The entries of the runtime's package, which the examples import as a user's project does. */
+const entryFiles: Readonly<Record<string, string>> = {
+  "@restante/runtime": "runtime/main.ts",
+  "@restante/runtime/nats": "runtime/nats/main.ts",
+  "@restante/runtime/testing": "runtime/testing/index.ts"
+}
+
 export default defineConfig({
+  resolve: {
+    alias: Object.entries(entryFiles).map(([name, file]) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: fileURLToPath(new URL(file, import.meta.url))
+    }))
+  },
   test: {
     sequence: { sequencer: LongestFirst },
     // For what hangs: a slow machine takes several times as long as a quiet one.

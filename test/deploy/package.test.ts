@@ -102,7 +102,7 @@ it("has the library of the charts, and its license", () => {
 })
 
 it("has no tests, and can be published", () => {
-  expect(files.filter((path) => path.startsWith("dist/test/"))).toEqual([])
+  expect(files.filter((path) => /^dist\/(examples|test)\//.test(path))).toEqual([])
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   expect(manifest).not.toHaveProperty("private")
 })

@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
 const isForeign = (path: string): boolean =>
   /(^|\/)((node_modules|dist|data|\.git)\/|public-api\.md$)/.test(path)
 
-const folders = ["runtime", "actors", "http", "client", "deploy", "docs", "test"]
+const folders = ["runtime", "actors", "http", "client", "deploy", "docs", "examples", "test"]
 
 /** The paths of all pages from the root, such as `docs/cluster.md`. */
 export const pages: ReadonlyArray<string> = [

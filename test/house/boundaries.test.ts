@@ -18,6 +18,7 @@ const projects = [
   "http",
   "client",
   "deploy",
+  "examples",
   "test"
 ]
 
@@ -53,6 +54,7 @@ const sources: Readonly<Record<string, string>> = {
   "client/index.ts": "export const connect = 1\n",
   "deploy/main.ts": "export const main = 1\n",
   "deploy/node/serve.ts": "export const serve = 1\n",
+  "examples/counter/index.ts": "export const counter = 1\n",
   "test/one.test.ts": "export const one = 1\n"
 }
 
@@ -101,6 +103,8 @@ const allowed: ReadonlyArray<readonly [string, string]> = [
   ["deploy/planted.ts", "../runtime/embedded/index.ts"],
   ["deploy/planted.ts", "../cluster.config.ts"],
   ["deploy/cli/planted.ts", "../../client/index.ts"],
+  ["examples/counter/planted.ts", "./index.ts"],
+  ["examples/counter/planted.ts", "@restante/runtime/testing"],
   ["test/planted.ts", "../deploy/serve.ts"]
 ]
 
@@ -143,6 +147,8 @@ const forbidden: ReadonlyArray<readonly [string, string]> = [
   ["deploy/planted.ts", "@uwsjs/linux-x64-20"],
   ["deploy/planted.ts", "@effect/platform-node"],
   ["http/planted.ts", "undici"],
+  ["examples/counter/planted.ts", "../../runtime/index.ts"],
+  ["examples/counter/planted.ts", "effect"],
   ["test/planted.ts", "../deploy/main.ts"]
 ]
 

@@ -7,7 +7,7 @@ import { importsPastIndex, moduleShapes, moduleState, repeatedTypeNames, retired
   scatteredLimits, sizes, type SourceTree } from "./source-rules.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const folders = ["runtime", "actors", "http", "client", "deploy", "test"]
+const folders = ["runtime", "actors", "http", "client", "deploy", "examples", "test"]
 
 const files = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8", withFileTypes: true })
@@ -133,6 +133,18 @@ describe("the source tree", () => {
 
   it.each([...folders, "runtime/embedded", "runtime/nats"])("%s/ has a README.md", (folder) => {
     expect(files).toContain(`${folder}/README.md`)
+  })
+
+  it("keeps each example under 150 lines, with its page and its simulation", () => {
+    const examples = files.filter((file) => /^examples\/[^/]+\/index\.ts$/.test(file)).map(dirname)
+    expect(examples.length).toBeGreaterThan(5)
+    for (const example of examples) {
+      for (const name of ["README.md", "simulation.ts"]) {
+        expect(files).toContain(`${example}/${name}`)
+      }
+      const program = ["index.ts", "main.ts"].map((name) => textOf(`${example}/${name}`)).join("")
+      expect(program.trimEnd().split("\n").length, example).toBeLessThan(150)
+    }
   })
 
   it("names nothing utils, helpers, common or misc", () => {

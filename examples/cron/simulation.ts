@@ -1,0 +1,86 @@
+/** What jobs must hold on a cluster with faults. */
+import type { SimulateOptions, SimulationView } from "@restante/runtime/testing"
+import { cron } from "./index.ts"
+
+/** The definition as clients use it; each process of a node makes its own, which runs jobs. */
+const jobs = cron(async () => {})
+const plans = {
+  skipping: { everyMs: 3_000, missed: "skip" },
+  once: { everyMs: 2_000, missed: "once" },
+  all: { everyMs: 4_000, missed: "all" }
+}
+const names = Object.keys(plans)
+
+/** What ran: the job and the time of its tick. */
+interface Runs {
+  readonly ran: Array<string>
+}
+
+type View = Pick<SimulationView, "logOf">
+
+const ticksOf = ({ logOf }: View, job: string) =>
+  logOf(jobs(job)).map(({ value }) => jobs.decodeItem(value))
+
+/** A tick that is not where its schedule has one, or that came in spite of what `missed` says. */
+const wrongTick = (view: View, job: string): string | undefined => {
+  const ticks = ticksOf(view, job)
+  return ticks.map(({ atMs, dueMs, everyMs, left, missed, startedMs }, at) => {
+    const before = ticks[at - 1]
+    const lastMs = before?.startedMs === startedMs ? before.dueMs : startedMs
+    if (atMs < dueMs) return `the tick of ${dueMs} came at ${atMs}`
+    if (dueMs !== lastMs + (left + 1) * everyMs) return `${lastMs}, ${dueMs}, ${left} left out`
+    if (missed === "all" && left > 0) return `${left} ticks were left out before ${dueMs}`
+    if (missed === "skip" && atMs - dueMs > everyMs) return `${dueMs} came late, at ${atMs}`
+    return undefined
+  }).find((wrong) => wrong !== undefined)
+}
+
+/** Jobs that are started again and again, and sometimes stopped. */
+export const cronSimulation = {
+  behaviors: (host, { ran }) => [
+    cron((job, dueMs) =>
+      host.outside(`job ${job}`, () => {
+        ran.push(`${job} ${dueMs}`)
+      })
+    )
+  ],
+  services: () => ({ ran: [] }),
+  clients: (draw) => {
+    const job = draw.pick(["skipping", "once", "all"] as const)
+    const message = draw.pick([
+      { _tag: "Start", ...plans[job] },
+      { _tag: "Start", ...plans[job] },
+      { _tag: "Look" },
+      draw.chance(0.3) ? { _tag: "Stop" } : { _tag: "Look" }
+    ])
+    return { to: jobs(job), message, attempts: 3 }
+  },
+  requestsPerMinute: 40,
+  lastRequests: names.map((job) => ({ to: jobs(job), message: { _tag: "Stop" }, attempts: 3 })),
+  model: "table",
+  invariants: [
+    { name: "ticks come as `missed` says", always: (view, { id }) => wrongTick(view, id) },
+    {
+      name: "a repeated start does not begin again",
+      atRest: (view) =>
+        names.find((job) => {
+          const own = view.attempts.filter(({ to }) => to.id === job)
+          const stops = own.filter(({ message }) => message._tag === "Stop").length
+          return new Set(ticksOf(view, job).map(({ startedMs }) => startedMs)).size > stops + 1
+        })
+    },
+    {
+      name: "a tick runs once at most",
+      atRest: ({ services: { ran } }) => ran.find((one, at) => ran.indexOf(one) < at)
+    },
+    {
+      name: "only ticks that were stored run",
+      atRest: (view) => {
+        const stored = names.flatMap((job) =>
+          ticksOf(view, job).map(({ dueMs }) => `${job} ${dueMs}`)
+        )
+        return view.services.ran.find((one) => !stored.includes(one))
+      }
+    }
+  ]
+} satisfies SimulateOptions<Runs>
