@@ -104,8 +104,7 @@ const nameOf = (folder) => {
   if (/^[a-z0-9][a-z0-9._-]*$/.test(name) && name.length <= nameCharsMax) return name
   throw usageFailure(
     `"${name}" cannot be the name of a project: npm takes lower-case letters, digits, "-", "_" ` +
-      `and ".", ${nameCharsMax} at most, and begins with a letter or digit. Choose a name such as ` +
-      "my-app"
+      `and ".", ${nameCharsMax} at most, a letter or digit first. Choose a name such as my-app`
   )
 }
 
@@ -150,8 +149,8 @@ const tarballOf = (path) => {
   const file = resolve(path)
   if (file.endsWith(".tgz") && existsSync(file)) return file
   throw usageFailure(
-    `${file} is no tarball of @restante/runtime: pack it by \`npm pack --workspace runtime\` in a ` +
-      "clone of restante, and give the path of the .tgz file"
+    `${file} is no tarball of @restante/runtime: pack it by \`npm pack --workspace runtime\` ` +
+      "in a clone of restante, and give the path of the .tgz file"
   )
 }
 
