@@ -26,14 +26,8 @@ code{overflow-wrap:anywhere}
 pre{background:var(--raised);border:1px solid var(--line);border-radius:.5rem;padding:.75rem;
 margin:0;overflow:auto;max-height:70vh}
 mark{background:var(--mark);color:inherit}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%}
-th,td{padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);text-align:right;
-font-weight:normal}
-th:first-child{text-align:left}
-thead th{color:var(--quiet);font-size:.875rem}
 dl{margin:.75rem 0}
-dl div{display:grid;grid-template-columns:minmax(7rem,12rem) 1fr;gap:1rem;padding:.25rem 0;
+dl div{display:grid;grid-template-columns:minmax(7rem,25%) 1fr;gap:1rem;padding:.25rem 0;
 border-bottom:1px solid var(--line)}
 dt,.quiet,footer{color:var(--quiet)}
 dd{margin:0;overflow-wrap:anywhere}
@@ -45,7 +39,7 @@ dd{margin:0;overflow-wrap:anywhere}
 padding:.375rem .75rem;border:1px solid var(--edge);border-radius:.375rem;text-decoration:none;
 font:inherit;color:var(--ink);background:transparent}
 .steps span{color:var(--quiet);border-color:var(--line)}
-[aria-current]{font-weight:bold}
+[aria-current]{display:inline-block;font-weight:bold;padding:.25rem 0;margin-right:1rem}
 input{font:inherit;color:inherit;background:transparent;border:1px solid var(--edge);
 border-radius:.375rem;padding:.375rem .5rem;max-width:100%}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}
@@ -71,15 +65,15 @@ export const script = `"use strict"
     if (next === null || next.innerHTML === main.innerHTML) return
     const active = document.activeElement
     const focused = main.contains(active) ? identityOf(active) : null
-    const scrolled = [...main.querySelectorAll("pre,.scroll")]
+    const scrolled = [...main.querySelectorAll("pre")]
       .map((one) => [one.scrollTop, one.scrollLeft])
     main.replaceChildren(...next.childNodes)
-    main.querySelectorAll("pre,.scroll").forEach((one, at) => {
+    main.querySelectorAll("pre").forEach((one, at) => {
       const [top = 0, left = 0] = scrolled[at] ?? []
       one.scrollTop = top
       one.scrollLeft = left
     })
-    const again = [...main.querySelectorAll("a,pre,.scroll")]
+    const again = [...main.querySelectorAll("a,pre")]
       .find((one) => focused !== null && identityOf(one) === focused)
     again?.focus({ preventScroll: true })
   }
@@ -108,7 +102,7 @@ export const script = `"use strict"
   }
   addEventListener("keydown", (event) => {
     const isPlain = !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
-    const isElsewhere = event.target.closest("input,pre,.scroll") !== null
+    const isElsewhere = event.target.closest("input,pre") !== null
     const rel = { ArrowLeft: "prev", ArrowRight: "next" }[event.key]
     if (isPlain && !isElsewhere && rel !== undefined) {
       document.querySelector(".steps a[rel=" + rel + "]")?.click()

@@ -303,7 +303,7 @@ export const actorDocument = async (
   const moment = momentOf(query, commits, inspection.head)
   const state = stateAt(moment, commits, inspection)
   const messages = recorder.messagesOf(of, actorMessagesMax)
-  const untilMs = moment._tag === "Commit" ? moment.commit.atMs : Infinity
+  const last = moment._tag === "Commit" ? moment.commit.messageSeq : Infinity
   return {
     kind,
     id,
@@ -316,6 +316,6 @@ export const actorDocument = async (
     inspection,
     ...state,
     log: await itemsUpTo(source, of, state.head, commits),
-    messages: messages.filter(({ atMs }) => atMs <= untilMs)
+    messages: messages.filter(({ seq }) => seq <= last)
   }
 }

@@ -95,18 +95,15 @@ const actorLinks = (actors: ReadonlyArray<Address>): Markup =>
   }</ul>
 `
 
-const kindsTable = ({ kinds }: NodeDocument): Markup =>
-  html`<div class="scroll" tabindex="0" role="region" aria-label="Actors by kind"><table>
-<thead><tr><th scope="col">Kind</th><th scope="col">In memory</th><th scope="col">Queue</th><th
-scope="col">Decided</th><th scope="col">Refused</th><th scope="col">Restarts</th></tr></thead>
-<tbody>${
-    kinds.map((one) =>
-      html`<tr><th scope="row"><a href="/actors/${one.kind}">${one.kind}</a></th>
-<td>${one.inMemory}</td><td>${one.waiting}</td><td>${one.decisions}</td>
-<td>${one.refusals}</td><td>${one.restarts}</td></tr>
+const kindList = ({ kinds }: NodeDocument): Markup =>
+  html`<ul class="rows">${
+    kinds.map(({ decisions, inMemory, kind, refusals, restarts, waiting }) =>
+      html`<li><p><a href="/actors/${kind}">${kind}</a></p>
+<p class="quiet">${inMemory} in memory · ${waiting} in queues · ${decisions} messages decided,
+${refusals} of them refused · ${restarts} restarts</p></li>
 `
     )
-  }</tbody></table></div>
+  }</ul>
 `
 
 const inQuarantine = ({ quarantined }: NodeDocument): Markup | undefined =>
@@ -126,7 +123,7 @@ export const nodePage = (node: NodeDocument): Page => {
   return {
     title: "Actors",
     isLive: true,
-    body: html`${kindsTable(node)}${inQuarantine(node)}<h2>Changed last</h2>
+    body: html`${kindList(node)}${inQuarantine(node)}<h2>Changed last</h2>
 ${changed.length === 0 ? html`<p>None yet.</p>` : actorLinks(changed)}<h2>Last messages</h2>
 ${messageList(messages)}<h2>Node</h2>
 <dl>${fact("Store", store)}${fact("Node", node.node)}${
@@ -294,7 +291,9 @@ const facts = (actor: ActorDocument): Markup => {
   }${fact("Timer", timerOf(timerMs))}${fact("Last log item", head)}${
     isNow ? fact("Queue", queueOf(inspection)) : undefined
   }${isNow ? troubleOf(inspection) : undefined}${
-    isNow ? fact("Shard", `${shard}, of ${node ?? "no node"}`) : undefined
+    isNow
+      ? fact("Shard", node === undefined ? `${shard}, of no node` : `${shard}, of the node ${node}`)
+      : undefined
   }</dl>
 `
 }

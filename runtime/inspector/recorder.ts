@@ -3,6 +3,7 @@
  * commits with the states that they stored. Both are bounded, in number and in characters.
  */
 import { type Address, decodeStoredState, isRefusal, keyOf } from "../actor/index.ts"
+import type { ReplyCallback } from "../activation/index.ts"
 import type { MessageObserver } from "../node.ts"
 import type { Commit } from "../ports/index.ts"
 
@@ -33,7 +34,7 @@ export interface RecordedMessage {
   readonly outcome: MessageOutcome
   /** From its arrival to its outcome. */
   readonly tookMs: number | undefined
-  /** The reply as JSON, or the failure; undefined before, and for a reply without a value. */
+  /** The reply as JSON, or why there is none; undefined before, and for a reply without a value. */
   readonly result: string | undefined
 }
 
@@ -49,6 +50,8 @@ export interface RecordedCommit {
   readonly seq: number
   /** ms since the epoch, when the store had it. */
   readonly atMs: number
+  /** The last message that had come to any actor by then. */
+  readonly messageSeq: number
   /** Undefined when none of its recorded commits has stored one; null when there is no record. */
   readonly state: RecordedState | null | undefined
   /** Whether this commit wrote or removed the state. */
@@ -73,6 +76,16 @@ const jsonOf = (value: unknown): string | undefined => {
     text = "a value that is no JSON"
   }
   return text.length > contentCharsMax ? `${text.slice(0, contentCharsMax)}…` : text
+}
+
+/** A reply as JSON; the words of a refusal or a failure. */
+const resultOf = (...[failure, reply]: Parameters<ReplyCallback>): string | undefined => {
+  if (failure !== undefined) {
+    return "detail" in failure ? `${failure._tag}: ${failure.detail}` : failure._tag
+  }
+  if (!isRefusal(reply)) return jsonOf(reply)
+  const { detail, reason } = reply
+  return detail === undefined ? reason : `${reason}: ${detail}`
 }
 
 const stateOf = (stored: string): RecordedState => {
@@ -139,7 +152,7 @@ export class Recorder implements MessageObserver {
       const at = seq - (this.messages[0]?.seq ?? seq)
       if (this.messages[at] === undefined) return
       const outcome = failure !== undefined ? "failed" : isRefusal(reply) ? "refused" : "replied"
-      const result = jsonOf(failure ?? reply)
+      const result = resultOf(failure, reply)
       this.messages[at] = { ...waiting, outcome, result, tookMs: this.nowMs() - atMs }
     }
   }
@@ -153,6 +166,7 @@ export class Recorder implements MessageObserver {
     const recorded: RecordedCommit = {
       seq: ++this.commitCount,
       atMs: this.nowMs(),
+      messageSeq: this.messageCount,
       state: stateAfter(commit, last),
       changesState: commit.state !== undefined,
       head: removesActor ? 0 : commit.head,

@@ -40,10 +40,14 @@ describe.each(["memory", "embedded", "nats"])("on the store %s", (store) => {
     expect((await npm("test")).stdout).toMatch(/# pass 2\n# fail 0/)
   })
 
-  it("runs, and starts again when a file changes", async () => {
+  it("runs with its inspector, and starts again when a file changes", async () => {
     const args = ["--watch", "--import", join(folder, "node_modules/tsx/dist/loader.mjs")]
-    const program = await listen(folder, [...args, "src/main.ts"], { NATS_URL: server.url })
+    const main = ["src/main.ts", "--inspector"]
+    const program = await listen(folder, [...args, ...main], { NATS_URL: server.url })
     expect(await program.request("POST", "visits")).toEqual([200, { id: "visits", count: 1 }])
+    const [, inspector = ""] = /The inspector: (\S+)/.exec(program.process.output) ?? []
+    const answer = await fetch(`${inspector}api/actors/counter/visits`)
+    expect(JSON.parse(Object(await answer.json()).state)).toEqual({ _tag: "Counting", count: 1 })
     edit(folder, "src/actors/counter.ts", "stay().reply(count)", "stay().reply(count + 1000)")
     const kept = store === "memory" ? 1000 : 1001
     await eventually(reloadsWithinMs, "the changed actor answers", async () => {

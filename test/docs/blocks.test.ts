@@ -42,6 +42,7 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["docs/queries.md", "http", 1, "docs/messages.test.ts"],
   ["docs/subjects.md", "js", 1, "runtime/nats/subjects.test.ts"],
   ["runtime/README.md", "ts", 6, "runtime/examples.test.ts"],
+  ["runtime/inspector/README.md", "ts", 1, "runtime/inspector/inspector.test.ts"],
   ["runtime/testing/README.md", "ts", 4, "runtime/testing/examples.test.ts"]
 ].map(([page, language, blocks, test]) => ({
   page: String(page),

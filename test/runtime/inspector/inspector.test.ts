@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { InspectorStartFailed, type NodeWithInspector,
   startInspectedNode } from "../../../runtime/inspector/index.ts"
 import { ActorFailed, memory } from "../../../runtime/main.ts"
-import { at, listAt, wordAt } from "../../deploy/sources.ts"
+import { at, listAt, textOf, wordAt } from "../../deploy/sources.ts"
+import { startForDevelopment } from "./example.ts"
 import { auction, closesAtMs, fragile } from "./inspected-actors.ts"
 
 interface Reply {
@@ -109,6 +110,12 @@ describe("now, the inspector shows", () => {
       isFromTimer: false,
       result: "7"
     })
+    expect(messages.map((one) => at(one, "result"))).toEqual([
+      "ActorDefect",
+      "7",
+      "TooLow: the best bid is 5",
+      "5"
+    ])
     const own = listAt(await document("/messages?kind=fragile"), "messages")
     expect(own.map((one) => at(one, "tag"))).toEqual(["Touch"])
   })
@@ -123,6 +130,7 @@ describe("in the past, the inspector shows", () => {
     expect(at(actor, "stateBefore")).toBeUndefined()
     expect(at(actor, "head")).toBe(1)
     expect(listAt(actor, "log")).toHaveLength(1)
+    expect(listAt(actor, "messages")).toHaveLength(1)
     expect(at(actor, "timerMs")).toBe(closesAtMs)
     expect(at(actor, "links", "previous")).toBeUndefined()
     const next = at(actor, "links", "next", "commit")
@@ -226,6 +234,22 @@ describe("its server", () => {
     const starting = startInspectedNode({ actors: [], store: memory() }, { port: Number(port) })
     await expect(starting).rejects.toThrow(InspectorStartFailed)
     await expect(starting).rejects.toThrow(/cannot listen on 127\.0\.0\.1:\d+: .* another port/)
+  })
+
+  it("starts as its README says", async () => {
+    const names = [
+      ["../../../runtime/main.ts", "@restante/runtime"],
+      ["../../../runtime/inspector/index.ts", "@restante/runtime/inspector"],
+      ["./inspected-actors.ts", "./auction.ts"]
+    ] as const
+    const example = names.reduce(
+      (text, [path, name]) => text.replace(path, name),
+      textOf("test/runtime/inspector/example.ts")
+    )
+    expect(textOf("runtime/inspector/README.md")).toContain(`\`\`\`ts\n${example}\`\`\``)
+    const started = await startForDevelopment(0)
+    expect((await request(started.inspectorUrl)).status).toBe(200)
+    await started.stop()
   })
 
   it("ends with its node", async () => {
