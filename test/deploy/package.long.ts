@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { blocksOf } from "../docs/pages.ts"
 import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, start, temporaryFolder } from "../e2e/process.ts"
+import { filesOf } from "./create-projects.ts"
 import { packed } from "./package-projects.ts"
 import { copySources } from "./sources.ts"
 
@@ -67,7 +68,12 @@ it("serves, with its documentation", async () => {
 })
 
 it("creates a project that is installed from the tarballs, and passes its tests", () => {
-  const project = join(clone, "../my-app")
+  inFolder("npm", "install", "--no-audit", "--no-fund", tarballOf("create-restante"))
+  const program = join(folder, "node_modules/.bin/create-restante")
+  inFolder(program, "my-app", "--runtime", tarballOf("restante-runtime"))
+  const project = join(folder, "my-app")
+  // The commands of create/README.md have written the same project beside the clone.
+  expect(filesOf(project)).toEqual(filesOf(join(clone, "../my-app")))
   const inProject = (...args: ReadonlyArray<string>) =>
     execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: outputInError })
   inProject("install", "--no-audit", "--no-fund")
