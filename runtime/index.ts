@@ -17,7 +17,7 @@ export { HmacSha256 } from "./hmac.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export { logFailure } from "./logged-failure.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
-export type { Snapshot, SystemOptions } from "./node.ts"
+export type { MessageObserver, Snapshot, SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
   isLogEnd, type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
   type RecordPart, type RecordRange, Records, type RecordsApi, recordsUpTo, Registry, Storage,

@@ -20,6 +20,15 @@ import { RemoteAsks } from "./remote-ask.ts"
 import { type Deliver, type FiredTimer, TimerService } from "./timers/index.ts"
 import { type Traces, withTrace } from "./tracing.ts"
 
+/** Is notified of each message that a node delivers to its actors: for tools of development. */
+export interface MessageObserver {
+  /**
+   * A message arrives at the actor: sent by anybody, or of its timer or a signal. The result is
+   * called with its outcome, just before its sender. Neither may throw.
+   */
+  readonly onMessage: (to: Address, message: Tagged, isFromTimer: boolean) => ReplyCallback
+}
+
 export interface SystemOptions {
   readonly behaviors: ReadonlyArray<AnyBehavior>
   /** The newest format that the behaviors read, from 1, which is the default. */
@@ -27,6 +36,8 @@ export interface SystemOptions {
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: MessageStep, address: Address) => void
+  /** Undefined: nobody observes the messages, at no cost. */
+  readonly observer?: MessageObserver | undefined
   /** Records the spans of asks and commits; undefined: the node exports no traces. */
   readonly traces?: Traces | undefined
 }
@@ -108,6 +119,7 @@ export class Node {
       onLost: (shard) => this.releaseShard(shard),
       onFault: (cause) => this.log("a shard is not served", cause)
     })
+    if (options.observer !== undefined) this.observe(options.observer)
   }
 
   /** `isNew`: the actor cannot exist yet. */
@@ -282,6 +294,20 @@ export class Node {
       metrics.activations++
     }
     actor.deliver(message, done, due, trace)
+  }
+
+  /** Replaces `deliver` by one that notifies the observer too: a node without one pays nothing. */
+  private observe({ onMessage }: MessageObserver): void {
+    const deliver = this.deliver.bind(this)
+    this.deliver = (to, message, done, due, isNew, trace) => {
+      if (ofNode.some((own) => own.message === message)) return deliver(to, message, done)
+      const onOutcome = onMessage(to, message, due !== undefined)
+      const ended: ReplyCallback = (failure, reply) => {
+        onOutcome(failure, reply)
+        done(failure, reply)
+      }
+      deliver(to, message, ended, due, isNew, trace)
+    }
   }
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {

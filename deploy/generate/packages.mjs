@@ -17,7 +17,7 @@ const textOf = (path) => readFileSync(resolve(root, path), "utf8")
 /** The package.json of a folder, absolute or of the project. */
 export const manifestOf = (folder) => JSON.parse(textOf(join(folder, "package.json")))
 
-/** The folders of the packages beside the service: `client`, `runtime`. */
+/** The folders of the packages beside the service: `client`, `create`, `runtime`. */
 export const workspaces = () => manifestOf(".").workspaces
 
 /** A test may read the file meanwhile, so an unchanged one stays as it is. */

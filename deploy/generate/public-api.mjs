@@ -183,7 +183,8 @@ const [folder] = process.argv.slice(2)
 if (folder !== undefined) {
   process.stdout.write(reportOf(isAbsolute(folder) ? folder : inRoot(folder)))
 } else {
-  for (const workspace of workspaces()) {
+  // A command has no API.
+  for (const workspace of workspaces().filter((one) => entriesOf(one).length > 0)) {
     writeFileSync(inRoot(`${workspace}/${reportFile}`), reportOf(inRoot(workspace)))
   }
 }

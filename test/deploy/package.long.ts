@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { blocksOf } from "../docs/pages.ts"
 import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, start, temporaryFolder } from "../e2e/process.ts"
+import { filesOf } from "./create-projects.ts"
 import { packed } from "./package-projects.ts"
 import { copySources } from "./sources.ts"
 
@@ -14,7 +15,11 @@ const versionRuns = 20
 /** Of a program that fails, its error has what it wrote on standard error. */
 const outputInError: StdioOptions = ["ignore", "pipe", "pipe"]
 
+/** By which pages name what it runs. */
+const thisTest = "test/deploy/package.long.ts"
+
 let folder = ""
+let clone = ""
 
 const inFolder = (file: string, ...args: ReadonlyArray<string>): string =>
   execFileSync(file, args, { cwd: folder, encoding: "utf8", stdio: outputInError })
@@ -28,10 +33,13 @@ const tarballOf = (name: string): string => {
 
 beforeAll(() => {
   folder = temporaryFolder()
-  const clone = copySources(join(temporaryFolder(), "clone"))
-  const [commands = ""] = blocksOf("deploy/README.md").filter(({ language }) => language === "sh")
-    .map(({ text }) => text)
-  execFileSync("sh", ["-e", "-c", commands], { cwd: clone, stdio: outputInError })
+  clone = copySources(join(temporaryFolder(), "clone"))
+  for (const page of ["deploy/README.md", "create/README.md"]) {
+    const [commands = ""] = blocksOf(page).filter(({ mark }) => mark?.text === thisTest)
+      .map(({ text }) => text)
+    expect(commands).toContain("npm pack")
+    execFileSync("sh", ["-e", "-c", commands], { cwd: clone, stdio: outputInError })
+  }
   for (const name of readdirSync(clone).filter((file) => file.endsWith(".tgz"))) {
     renameSync(join(clone, name), join(folder, name))
   }
@@ -59,9 +67,24 @@ it("serves, with its documentation", async () => {
   await service.stop()
 })
 
-it("has the same client and runtime as a built clone", () => {
-  for (const workspace of ["client", "runtime"]) {
-    const list = inFolder("tar", "-tzf", tarballOf(`restante-${workspace}`))
+it("creates a project that is installed from the tarballs, and passes its tests", () => {
+  inFolder("npm", "install", "--no-audit", "--no-fund", tarballOf("create-restante"))
+  const program = join(folder, "node_modules/.bin/create-restante")
+  inFolder(program, "my-app", "--runtime", tarballOf("restante-runtime"))
+  const project = join(folder, "my-app")
+  // The commands of create/README.md have written the same project beside the clone.
+  expect(filesOf(project)).toEqual(filesOf(join(clone, "../my-app")))
+  const inProject = (...args: ReadonlyArray<string>) =>
+    execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: outputInError })
+  inProject("install", "--no-audit", "--no-fund")
+  inProject("run", "build")
+  expect(inProject("test")).toMatch(/# pass 2\n# fail 0/)
+}, installWithinMs)
+
+it("has the same packages as a built clone", () => {
+  for (const workspace of ["client", "create", "runtime"]) {
+    const name = workspace === "create" ? "create-restante" : `restante-${workspace}`
+    const list = inFolder("tar", "-tzf", tarballOf(name))
     const files = list.trim().split("\n").map((path) => path.replace("package/", "")).toSorted()
     expect(files).toEqual(packed(workspace).files)
   }

@@ -1,4 +1,4 @@
-/** The three packages together: one version, one publication, one report of each public API. */
+/** The packages together: one version, one publication, one report of each public API. */
 import { execFile } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -7,13 +7,18 @@ import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cleanUp, temporaryFolder } from "../e2e/process.ts"
-import { listAt, root, textOf, wordAt } from "./sources.ts"
+import { listAt, root, textOf, treeAt, wordAt } from "./sources.ts"
 import { run } from "./tools.ts"
 
 const json = (path: string): unknown => JSON.parse(textOf(path))
 
 const workspaces = listAt(json("package.json"), "workspaces").map(String)
 const folders = [".", ...workspaces]
+/** Those with an API: a command has none. */
+const libraries = workspaces.filter((folder) =>
+  Object.values(treeAt(json(`${folder}/package.json`), "exports"))
+    .some((target) => typeof target === "object")
+)
 
 afterAll(cleanUp)
 
@@ -45,6 +50,26 @@ describe("the versions", () => {
     })
     expect(tested.length).toBeGreaterThan(5)
     expect(tested.filter(([, range, own]) => range !== own)).toEqual([])
+  })
+})
+
+describe("the project of create-restante", () => {
+  const root = json("package.json")
+  const tools = json("create/template/package.json")
+
+  it("has the compiler and the types that the packages are tested with", () => {
+    for (const name of ["@types/node", "typescript"]) {
+      expect(wordAt(tools, "devDependencies", name)).toBe(wordAt(root, "devDependencies", name))
+    }
+    expect(wordAt(tools, "engines", "node")).toBe(wordAt(root, "engines", "node"))
+  })
+
+  it("has what the runtime needs for each store", () => {
+    const peers = Object.entries(treeAt(json("runtime/package.json"), "peerDependencies"))
+      .filter(([name]) => name !== "@nxtedition/rocksdb")
+    expect(peers.length).toBeGreaterThan(3)
+    const creates = textOf("create/main.mjs")
+    for (const [name, range] of peers) expect(creates).toContain(`"${name}": "${String(range)}"`)
   })
 })
 
@@ -82,7 +107,7 @@ describe("the report of the public API", () => {
     return output
   }
 
-  it.each(workspaces)("is that of %s: `npm run api` writes it", (folder) => {
+  it.each(libraries)("is that of %s: `npm run api` writes it", (folder) => {
     expect(textOf(`${folder}/public-api.md`)).toBe(reportOf(folder))
   })
 

@@ -43,6 +43,7 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["docs/subjects.md", "js", 1, "runtime/nats/subjects.test.ts"],
   ["runtime/README.md", "ts", 6, "runtime/examples.test.ts"],
   ["runtime/http/README.md", "ts", 2, "runtime/http/server.test.ts"],
+  ["runtime/inspector/README.md", "ts", 1, "runtime/inspector/inspector.test.ts"],
   ["runtime/testing/README.md", "ts", 4, "runtime/testing/examples.test.ts"]
 ].map(([page, language, blocks, test]) => ({
   page: String(page),
@@ -61,6 +62,7 @@ const languageChecks: Readonly<Record<string, string>> = {
 /** The number of blocks in each page that need more than a test has. */
 const notRun: Readonly<Record<string, number>> = {
   "README.md": 1,
+  "create/README.md": 1,
   "docs/cluster.md": 2,
   "docs/how-to/alone.md": 5,
   "docs/how-to/proxy.md": 1,

@@ -5,11 +5,14 @@ import { fileURLToPath } from "node:url"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** A report of types is no page; `deploy/generate/public-api.mjs` writes it. */
+/**
+ * A report of types is no page; `deploy/generate/public-api.mjs` writes it. The template has the
+ * page of another project.
+ */
 const isForeign = (path: string): boolean =>
-  /(^|\/)((node_modules|dist|data|\.git)\/|public-api\.md$)/.test(path)
+  /(^|\/)((node_modules|dist|data|template|\.git)\/|public-api\.md$)/.test(path)
 
-const folders = ["runtime", "actors", "http", "client", "deploy", "docs", "examples", "test"]
+const folders = ["runtime", "actors", "http", "client", "create", "deploy", "docs", "examples", "test"]
 
 /** The paths of all pages from the root, such as `docs/cluster.md`. */
 export const pages: ReadonlyArray<string> = [

@@ -11,8 +11,9 @@ const filesPerModuleMax = 12
 const columnsMax = 100
 const linesMax = 800
 
+/** `create/` has the files of other projects, which are no modules of this one. */
 const isSource = (file: string): boolean =>
-  file.endsWith(".ts") && file.includes("/") && !file.startsWith("test/")
+  file.endsWith(".ts") && file.includes("/") && !/^(test|create)\//.test(file)
 
 const sourcesOf = (tree: SourceTree): ReadonlyArray<readonly [file: string, text: string]> =>
   [...tree].filter(([file]) => isSource(file))

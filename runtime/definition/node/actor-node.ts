@@ -2,6 +2,7 @@
 import { Layer } from "effect"
 import type { AnyBehavior } from "../../actor/index.ts"
 import type { Limits } from "../../limits.ts"
+import type { MessageObserver } from "../../node.ts"
 import { System } from "../../system.ts"
 import type { Store } from "./store.ts"
 
@@ -16,6 +17,8 @@ export interface ActorNodeOptions {
   readonly store: Store
   /** Replaces some limits of the runtime. */
   readonly limits?: Partial<Limits>
+  /** Sees each message of this node with its outcome: for tools of development. */
+  readonly observer?: MessageObserver
 }
 
 /**
@@ -23,7 +26,7 @@ export interface ActorNodeOptions {
  * TypeError when two definitions have the same kind.
  */
 export const actorSystem = (
-  { actors, limits, store }: ActorNodeOptions
+  { actors, limits, observer, store }: ActorNodeOptions
 ): Layer.Layer<System, unknown> => {
   const behaviors = actors.map(({ behavior }) => behavior)
   const kinds = new Set<string>()
@@ -32,7 +35,7 @@ export const actorSystem = (
     kinds.add(kind)
   }
   return Layer.provide(
-    System.layer({ behaviors, limits: { ...store.limits, ...limits } }),
+    System.layer({ behaviors, limits: { ...store.limits, ...limits }, observer }),
     store.ports
   )
 }

@@ -1,0 +1,12 @@
+/** Where the actors are kept: on NATS JetStream, 2.12 or later. Every node joins the cluster. */
+import type { Store } from "@restante/runtime"
+import { nats } from "@restante/runtime/nats"
+
+const secret = process.env["CLUSTER_SECRET"]
+
+export const openStore = (): Store =>
+  nats(
+    process.env["NATS_URL"] ?? "nats://127.0.0.1:4222",
+    // Without a secret, the nodes trust every client of these servers.
+    secret === undefined ? {} : { secret }
+  )

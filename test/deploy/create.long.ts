@@ -1,0 +1,59 @@
+/** A project of `create-restante` as its users have it, with its tools, on each store. */
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cleanUp, eventually, temporaryFolder } from "../e2e/process.ts"
+import { type ServerProcess, startServer } from "../runtime/nats/servers.ts"
+import { create, edit, listen } from "./create-projects.ts"
+import { installedWithinMs, packed } from "./package-projects.ts"
+
+const reloadsWithinMs = 60_000
+
+let runtime = ""
+let server: ServerProcess
+
+beforeAll(async () => {
+  runtime = packed("runtime").path
+  server = await startServer()
+})
+
+afterAll(async () => {
+  await server.close()
+  cleanUp()
+})
+
+describe.each(["memory", "embedded", "nats"])("on the store %s", (store) => {
+  let folder = ""
+  const npm = (...args: ReadonlyArray<string>) =>
+    promisify(execFile)("npm", [...args], { cwd: folder })
+
+  beforeAll(async () => {
+    const workspace = temporaryFolder()
+    expect(create(workspace, ["app", "--store", store, "--runtime", runtime]).errors).toBe("")
+    folder = join(workspace, "app")
+    await npm("install", "--no-audit", "--no-fund", "--loglevel=error", "--prefer-offline")
+  }, installedWithinMs)
+
+  it("has its types checked, and its tests pass", async () => {
+    await npm("run", "check")
+    expect((await npm("test")).stdout).toMatch(/# pass 2\n# fail 0/)
+  })
+
+  it("runs with its inspector, and starts again when a file changes", async () => {
+    const args = ["--watch", "--import", join(folder, "node_modules/tsx/dist/loader.mjs")]
+    const main = ["src/main.ts", "--inspector"]
+    const program = await listen(folder, [...args, ...main], { NATS_URL: server.url })
+    expect(await program.request("POST", "visits")).toEqual([200, { id: "visits", count: 1 }])
+    const [, inspector = ""] = /The inspector: (\S+)/.exec(program.process.output) ?? []
+    const answer = await fetch(`${inspector}api/actors/counter/visits`)
+    expect(JSON.parse(Object(await answer.json()).state)).toEqual({ _tag: "Counting", count: 1 })
+    edit(folder, "src/actors/counter.ts", "stay().reply(count)", "stay().reply(count + 1000)")
+    const kept = store === "memory" ? 1000 : 1001
+    await eventually(reloadsWithinMs, "the changed actor answers", async () => {
+      const [, body] = await program.request("GET", "visits").catch(() => [0, {}] as const)
+      return Object(body).count === kept ? true : undefined
+    })
+    await program.process.stop()
+  })
+})

@@ -1,0 +1,94 @@
+/** The record of the inspector is bounded, and says honestly what it does not know. */
+import { expect, it } from "vitest"
+import { address, encodeStoredState } from "../../../runtime/index.ts"
+import { Recorder } from "../../../runtime/inspector/recorder.ts"
+import type { Commit } from "../../../runtime/ports/index.ts"
+
+const of = address("counter", "visits")
+
+const commit = (parts: Partial<Commit>): Commit => ({
+  address: of,
+  expected: 1,
+  state: undefined,
+  head: 0,
+  append: [],
+  remove: [],
+  timer: undefined,
+  signals: [],
+  consumedSignal: undefined,
+  firedTimer: undefined,
+  ...parts
+})
+
+const stored = (text: string): string => encodeStoredState({ format: 1, text })
+
+it("keeps the last 1,000 messages", () => {
+  const recorder = new Recorder()
+  const outcomes = Array.from(
+    { length: 3_500 },
+    (_, by) => recorder.onMessage(of, { _tag: "Add", ...{ by } }, false)
+  )
+  expect(recorder.messagesOf({}, 5_000)).toHaveLength(1_000)
+  expect(recorder.messagesOf({}, 1)).toMatchObject([{ seq: 3_500, outcome: "waiting" }])
+  // The first has left; the last gets its outcome.
+  outcomes[0]?.(undefined, "too late")
+  outcomes[3_499]?.(undefined, 5n)
+  const [last, ...others] = recorder.messagesOf({}, 5_000)
+  expect(last).toMatchObject({ seq: 3_500, outcome: "replied", result: "\"5n\"" })
+  expect(others.filter(({ outcome }) => outcome !== "waiting")).toEqual([])
+})
+
+it("cuts long messages, and shows those that are no JSON", () => {
+  const recorder = new Recorder()
+  const circular: Record<string, unknown> = {}
+  circular["self"] = circular
+  recorder.onMessage(of, { _tag: "Say", ...{ text: "x".repeat(10_000) } }, true)
+  recorder.onMessage(of, { _tag: "Say", ...{ circular } }, false)
+  const [second, first] = recorder.messagesOf(of, 2)
+  expect(second?.content).toBe("a value that is no JSON")
+  expect(first?.content).toHaveLength(4 * 1024 + 1)
+  expect(first?.isFromTimer).toBe(true)
+})
+
+it("keeps the last 2,000 commits, and those of each actor in order", () => {
+  const recorder = new Recorder()
+  const other = address("counter", "other")
+  recorder.onCommit(commit({ address: other, expected: 0, state: stored("first") }))
+  for (let n = 1; n <= 2_500; n++) recorder.onCommit(commit({ state: stored(String(n)) }))
+  const commits = recorder.commitsOf(of)
+  expect(commits.map(({ state }) => state?.text)).toEqual(
+    Array.from({ length: 2_000 }, (_, at) => String(501 + at))
+  )
+  expect(recorder.commitsOf(other)).toEqual([])
+  expect(recorder.changedActors(10)).toEqual(["counter/visits"])
+})
+
+it("keeps 16 Mi characters of states, and of a long state its length only", () => {
+  const recorder = new Recorder()
+  const large = "x".repeat(64 * 1024)
+  for (let n = 0; n < 300; n++) recorder.onCommit(commit({ state: stored(large) }))
+  expect(recorder.commitsOf(of)).toHaveLength(256)
+  recorder.onCommit(commit({ state: stored(`${large}x`) }))
+  const chars = 64 * 1024 + 1
+  expect(recorder.commitsOf(of).at(-1)?.state).toEqual({ text: undefined, chars })
+})
+
+it("knows what a commit left as it was only from a commit before", () => {
+  const recorder = new Recorder()
+  recorder.onCommit(commit({ head: 4, append: [{ n: 4, value: "item" }] }))
+  recorder.onCommit(commit({ state: stored("written"), head: 4, timer: 5 }))
+  recorder.onCommit(commit({ head: 5, append: [{ n: 5, value: "item" }] }))
+  recorder.onCommit(commit({ state: null }))
+  const shown = recorder.commitsOf(of).map(({ changesState, head, state, timerMs }) => [
+    state === null ? null : state?.text,
+    changesState,
+    timerMs,
+    head
+  ])
+  expect(shown).toEqual([
+    [undefined, false, undefined, 4],
+    ["written", true, 5, 4],
+    ["written", false, 5, 5],
+    [null, true, null, 0]
+  ])
+})
