@@ -1,7 +1,7 @@
 /**
- * The declarations of a package, from the types that it holds: of each entry the exported names, and
- * where each is declared, with its source and its comments. `public-api.mjs` and `reference.mjs`
- * write them down.
+ * The declarations of a package, from the types that it holds: of each entry the exported names,
+ * and where each is declared, with its source and its comments. `public-api.mjs` and
+ * `reference.mjs` write them down.
  */
 import { readFileSync } from "node:fs"
 import { join, posix } from "node:path"

@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import { inRoot } from "../prepare.mjs"
-import { exportsOf, idOf, readerOf, usedBy } from "./declarations.mjs"
+import { exportsOf, idOf, readerOf, sorted, usedBy } from "./declarations.mjs"
 
 const packageFolder = "runtime"
 const pagesFolder = "docs/runtime/reference"
@@ -59,14 +59,22 @@ const proseOf = (doc, linkOf) =>
 const firstSentence = (prose) =>
   /^[\s\S]*?[.:](?=\s|$)/.exec(prose)?.[0].replace(/:$/, ".") ?? prose
 
+const linkOfPlace = (page, { anchor, file }, text) =>
+  `[\`${text}\`](${file === page ? "" : file}#${anchor})`
+
 /** Where the declarations of all pages are, by their ids and by their names. */
 class Places {
+  reader
   byId = new Map()
   byName = new Map()
 
+  constructor(reader) {
+    this.reader = reader
+  }
+
   add(as, declaration, file) {
     if (this.byId.has(idOf(declaration))) return false
-    const place = { file, anchor: anchorOf(titleOf(as, declaration)) }
+    const place = { as, file, anchor: anchorOf(titleOf(as, declaration)) }
     this.byId.set(idOf(declaration), place)
     if (!this.byName.has(as)) this.byName.set(as, place)
     return true
@@ -76,16 +84,28 @@ class Places {
   linkFrom(page, name) {
     const [first] = name.split(".")
     const place = this.byName.get(first)
-    if (place === undefined) return undefined
-    return `[\`${name}\`](${place.file === page ? "" : place.file}#${place.anchor})`
+    return place === undefined ? undefined : linkOfPlace(page, place, name)
+  }
+
+  /** The links to what a declaration names. */
+  usesOf(page, declaration) {
+    const used = [declaration.name, `${declaration.name}_base`].flatMap((name) =>
+      declaration.module.locals.get(name)?.names ?? []
+    )
+    const places = used.map((name) => this.reader.resolveLocal(declaration.module, name))
+      .flatMap((found) => found === undefined ? [] : this.byId.get(idOf(found)) ?? [])
+    return sorted(places.map((place) => linkOfPlace(page, place, place.as)))
   }
 }
 
-const itemText = ({ as, declaration }, linkOf) => {
+const itemText = ({ as, declaration }, page, places) => {
+  const linkOf = (name) => places.linkFrom(page, name)
   const { doc } = localOf(declaration)
+  const uses = places.usesOf(page, declaration)
+  const see = uses.length === 0 ? "" : `It uses ${uses.join(", ")}.\n\n`
   const about = doc === undefined ? "" : `${proseOf(doc, linkOf)}\n\n`
   const code = `\`\`\`ts\n${sourceOf(declaration)}\n\`\`\`\n`
-  return `### ${titleOf(as, declaration)}\n\n${about}${code}\n`
+  return `### ${titleOf(as, declaration)}\n\n${about}${code}\n${see}`
 }
 
 const rowOf = ({ as, declaration }, linkOf) => {
@@ -108,13 +128,13 @@ const pageText = ({ about = "", elsewhere, file, foreign, items, name, used }, p
   ]
   const parts = sections.flatMap(([title, kinds]) => {
     const own = items.filter(isOfKinds(kinds))
-    const texts = own.map((item) => itemText(item, linkOf)).join("")
+    const texts = own.map((item) => itemText(item, file, places)).join("")
     return own.length === 0 ? [] : [`## ${title}\n\n${tableOf(own, linkOf)}${texts}`]
   })
   const unexported = used.length === 0
     ? ""
     : "## Types that these use\n\nNo entry exports them by name.\n\n" +
-      `${tableOf(used, linkOf)}${used.map((item) => itemText(item, linkOf)).join("")}`
+      `${tableOf(used, linkOf)}${used.map((item) => itemText(item, file, places)).join("")}`
   const also = others.length === 0 ? "" : `It also exports ${others.join(", ")}.\n\n`
   return `# ${name}\n\n${proseOf(about, linkOf)}\n\n${also}` +
     "`npm run api` writes this page from the types of the package and their comments: names, " +
@@ -125,7 +145,7 @@ const pageText = ({ about = "", elsewhere, file, foreign, items, name, used }, p
 /** The pages by their files, not yet formatted. */
 const pagesOf = (folder) => {
   const reader = readerOf(folder)
-  const places = new Places()
+  const places = new Places(reader)
   const entries = exportsOf(folder, reader).map(({ exported, ...entry }) => {
     const file = fileOf(entry.name)
     const declared = exported.filter(({ declaration }) => declaration !== undefined)
@@ -149,7 +169,7 @@ const pagesOf = (folder) => {
   return new Map(pages.map((page) => [page.file, pageText(page, places)]))
 }
 
-/** The texts, formatted as all pages of the project: by one process, since it takes long to start. */
+/** The texts, formatted as all pages are: by one process, which takes long to start. */
 const formatted = (texts) => {
   const bin = inRoot("node_modules/dprint/bin.cjs")
   const separator = "<!-- next page -->\n\n"

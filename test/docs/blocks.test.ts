@@ -93,7 +93,7 @@ const isUsed = ({ mark, page }: Block): boolean => {
   return typedOn(page).some((command) => named.test(command))
 }
 
-/** `deploy/packages.test.ts` compares these pages, whole, with the types that they are made from. */
+/** `deploy/packages.test.ts` compares these pages with the types that they are made from. */
 const isGenerated = (page: string): boolean => page.startsWith("docs/runtime/reference/")
 
 const isOnList = ({ language, page }: Block): boolean =>

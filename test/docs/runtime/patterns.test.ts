@@ -1,4 +1,4 @@
-/** The patterns of docs/runtime/patterns.md are the files of `patterns/`, verbatim, and they run. */
+/** The blocks of docs/runtime/patterns.md are the files of `patterns/`, verbatim, and they run. */
 import { readdirSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { isRefusal, memory, startNode } from "../../../runtime/main.ts"

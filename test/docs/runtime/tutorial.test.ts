@@ -1,6 +1,7 @@
 /**
  * docs/runtime/tutorial.md up to its cluster: its files are saved and its commands are typed, in
- * their order. The packages are links to those of this repository; `tutorial.long.ts` installs them.
+ * their order. The packages are links to those of this repository; `tutorial.long.ts` installs
+ * them.
  */
 import { mkdirSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -35,8 +36,12 @@ const installed = [
 ]
 
 it("names the packages that the test links", () => {
-  const [, ...names] = textOf(page).match(/(?<=npm install .*)[@\w][\w@/-]+(?=@\d|\s)/g) ?? []
-  expect(names.filter((name) => !name.startsWith("-"))).toEqual(expect.arrayContaining(installed))
+  const words = textOf(page).match(/^npm install .*/gm)?.flatMap((line) => line.split(" ")) ?? []
+  const names = words.filter((word) =>
+    /^@|^[a-z-]+(@|$)/.test(word) && !/^-|^(npm|install)$/.test(word)
+  )
+    .map((word) => word.replace(/(?<=.)@.*/, ""))
+  expect(names.toSorted()).toEqual(installed.toSorted())
 })
 
 it("shows what happens, up to the cluster", async () => {

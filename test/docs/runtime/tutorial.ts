@@ -25,6 +25,8 @@ interface Typed {
 export class ReaderShell {
   private readonly child: ChildProcessWithoutNullStreams
   private output = ""
+  /** Called with each output. */
+  private onOutput: () => void = () => {}
 
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     const { HOME = "", PATH = "" } = process.env
@@ -35,6 +37,7 @@ export class ReaderShell {
     })
     this.child.stdout.on("data", (chunk) => {
       this.output += String(chunk)
+      this.onOutput()
     })
     this.child.stdin.write("exec 2>&1\n")
   }
@@ -42,7 +45,11 @@ export class ReaderShell {
   async type(command: string): Promise<Typed> {
     this.output = ""
     this.child.stdin.write(`{ ${command}\n} </dev/null\nprintf '${mark}%s${mark}' "$?"\n`)
-    await expect.poll(() => this.output.split(mark).length, { timeout: 0 }).toBe(3)
+    await new Promise<void>((resolve) => {
+      this.onOutput = () => {
+        if (this.output.split(mark).length === 3) resolve()
+      }
+    })
     const [output = "", code = ""] = this.output.split(mark)
     return { output: output.replace(ofJobs, "").trimEnd(), code }
   }
