@@ -69,12 +69,22 @@ const plainOfOne = (token) => {
 /** The pages that are not in the folder. */
 const moduleFiles = documentedModules.map((module) => `${module}/README.md`)
 
+/**
+ * The pages of the runtime are beside those of the service, whose routes have no place below
+ * `runtime/`: `runtime-tutorial`, `reference/runtime-effect`; `runtime` lists them.
+ */
+const besideService = (path) =>
+  path.replace(/^runtime\/README$/, "runtime")
+    .replace(/^runtime\/reference\/(?:runtime$|(?=.))/, (start) =>
+      start.endsWith("/") ? "reference/runtime-" : "reference/runtime")
+    .replace(/^runtime\//, "runtime-")
+
 /** The path of a page after `/docs/`: `how-to/recipes`, `modules/http`; empty for the index. */
 const pathOf = (file) => {
   if (file === indexFile) return ""
   return moduleFiles.includes(file)
     ? `modules/${posix.dirname(file)}`
-    : file.slice(folder.length + 1).replace(/\.md$/, "")
+    : besideService(file.slice(folder.length + 1).replace(/\.md$/, ""))
 }
 
 /** The address of a page of the service. */

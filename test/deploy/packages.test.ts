@@ -1,6 +1,6 @@
 /** The packages together: one version, one publication, one report of each public API. */
 import { execFile } from "node:child_process"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
@@ -109,6 +109,18 @@ describe("the report of the public API", () => {
 
   it.each(libraries)("is that of %s: `npm run api` writes it", (folder) => {
     expect(textOf(`${folder}/public-api.md`)).toBe(reportOf(folder))
+  })
+
+  it("has a page of the reference for each entry of the runtime: `npm run api` writes them", () => {
+    const folder = temporaryFolder()
+    const generator = join(root, "deploy/generate/reference.mjs")
+    const { code, output } = run(process.execPath, [generator, folder])
+    expect(code, output).toBe(0)
+    const pages = "docs/runtime/reference"
+    expect(readdirSync(join(root, pages)).toSorted()).toEqual(readdirSync(folder).toSorted())
+    for (const file of readdirSync(folder)) {
+      expect(textOf(`${pages}/${file}`)).toBe(readFileSync(join(folder, file), "utf8"))
+    }
   })
 
   it("has exported and used declarations, without comments and what is internal", () => {

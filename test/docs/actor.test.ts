@@ -26,24 +26,6 @@ it("rings", async () => {
 }, 30_000)
 `
 
-/** Runs the page's definitions. */
-const definitionsTest = `
-import { expect, it } from "vitest"
-import { account } from "../account.ts"
-import { heartbeat } from "../heartbeat.ts"
-import { memory, startNode } from "../runtime/main.ts"
-it("watches, and migrates forward and back", async () => {
-  const store = memory()
-  for (const [writes, cents] of [[1, 5], [2, 10], [1, 15]] as const) {
-    const node = await startNode({ actors: [account(writes), heartbeat], store })
-    expect(await node.ask(account(writes)("ann"), { _tag: "Pay", cents: 5 })).toBe(cents)
-    await node.ask(heartbeat("lamp"), { _tag: "Beat" })
-    expect(await node.ask(heartbeat("lamp"), { _tag: "Look" })).toBe("alive")
-    await node.stop()
-  }
-}, 30_000)
-`
-
 const settings = {
   extends: join(root, "tsconfig.base.json"),
   compilerOptions: {
@@ -66,7 +48,6 @@ beforeAll(() => {
   writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
   writeFileSync(join(folder, "vitest.config.ts"), "export default {}\n")
   writeFileSync(join(folder, "test/program.test.ts"), programTest)
-  writeFileSync(join(folder, "test/definitions.test.ts"), definitionsTest)
 })
 
 const run = (...args: ReadonlyArray<string>) =>
@@ -74,10 +55,8 @@ const run = (...args: ReadonlyArray<string>) =>
     .then(({ stderr, stdout }) => ({ code: 0, output: `${stdout}${stderr}` }))
     .catch(({ code, stderr, stdout }) => ({ code, output: `${stdout}${stderr}` }))
 
-it("has two definitions, and the three files of a behavior, a program and a test", () => {
+it("has the three files of a behavior, a program and a test", () => {
   expect(files.map(({ name }) => name)).toEqual([
-    "heartbeat.ts",
-    "account.ts",
     ...["protocol", "decide", "actor"].map((name) => `actors/reminder/${name}.ts`),
     "reminders.ts",
     "test/reminder.test.ts"
@@ -93,5 +72,5 @@ it("rings, and passes the page's own test", async () => {
   const vitest = join(root, "node_modules/vitest/vitest.mjs")
   const { code, output } = await run(vitest, "run", "--root", folder, "--reporter=json")
   expect(code, output).toBe(0)
-  expect(output).toContain("\"numPassedTests\":4")
+  expect(output).toContain("\"numPassedTests\":3")
 })
