@@ -14,6 +14,7 @@ import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
 import { queries } from "./lines/queries.ts"
 import { pushes, relaying } from "./lines/relays.ts"
+import { runtimeAlone } from "./lines/runtime.ts"
 import { scaleOut } from "./lines/scale-out.ts"
 import { sessions } from "./lines/sessions.ts"
 import { start } from "./lines/start.ts"
@@ -40,6 +41,7 @@ const lines: ReadonlyArray<Line> = [
   scaleOut,
   takeover,
   queries,
+  runtimeAlone,
   earlier
 ]
 

@@ -51,7 +51,7 @@ export const endAll = (): void => {
   for (const child of running) child.kill("SIGKILL")
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once("error", reject)
     server.listen(0, "127.0.0.1", () => {
@@ -86,15 +86,17 @@ export const cpuMsOf = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * 1000 / ticksPerSecond
 }
 
-const start = async (
+/** Starts a program that answers HTTP on loopback, and waits until a URI of it is answered. */
+export const startProgram = async (
+  command: string,
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>>,
   origin: string,
   token: string,
-  readyPath: string
+  ready: string
 ): Promise<Running> => {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, args, {
+  const child = spawn(command, args, {
     env: { PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["ignore", "ignore", "pipe"]
   })
@@ -107,9 +109,9 @@ const start = async (
       resolve()
     })
   })
-  while (!await answers(`${origin}${readyPath}`)) {
+  while (!await answers(ready)) {
     if (child.exitCode !== null || performance.now() - startedMs > readyWithinMs) {
-      throw new Error(`${args.join(" ")} does not answer on ${origin}${readyPath}:\n${errorText}`)
+      throw new Error(`${args.join(" ")} does not answer on ${ready}:\n${errorText}`)
     }
     await pause(pollMs)
   }
@@ -149,25 +151,29 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
     ...options.env
   }
   const args = [join(options.build ?? root, "dist/bin/restante.js"), "serve"]
-  return start(args, env, `http://127.0.0.1:${port}`, token, "/readyz")
+  const origin = `http://127.0.0.1:${port}`
+  return startProgram(process.execPath, args, env, origin, token, `${origin}/readyz`)
 }
 
 export const servePeer = async (): Promise<Running> => {
   const port = await freePort()
   const args = [fileURLToPath(new URL("peer.js", import.meta.url)), String(port)]
-  return start(args, {}, `http://127.0.0.1:${port}`, "", "/")
+  const origin = `http://127.0.0.1:${port}`
+  return startProgram(process.execPath, args, {}, origin, "", `${origin}/`)
 }
 
 /**
- * Runs a script of this folder to its end, optionally by another Node; resolves to its standard
- * output.
+ * Runs a script of this folder to its end, optionally by another Node or with options of Node;
+ * resolves to its standard output.
  */
 export const runScript = async (
   name: string,
   args: ReadonlyArray<string>,
-  node = process.execPath
+  node = process.execPath,
+  options: ReadonlyArray<string> = []
 ): Promise<string> => {
-  const child = spawn(node, [fileURLToPath(new URL(name, import.meta.url)), ...args], {
+  const script = fileURLToPath(new URL(name, import.meta.url))
+  const child = spawn(node, [...options, script, ...args], {
     env: { PATH: process.env["PATH"] ?? "" },
     stdio: ["ignore", "pipe", "inherit"]
   })
