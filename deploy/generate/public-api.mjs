@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs"
 import { isAbsolute } from "node:path"
 import { inRoot } from "../prepare.mjs"
 import { exportsOf, idOf, readerOf, usedBy } from "./declarations.mjs"
-import { manifestOf, workspaces } from "./packages.mjs"
+import { entriesOf, manifestOf, workspaces } from "./packages.mjs"
 
 const reportFile = "public-api.md"
 

@@ -12,7 +12,17 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
 const isForeign = (path: string): boolean =>
   /(^|\/)((node_modules|dist|data|template|\.git)\/|public-api\.md$)/.test(path)
 
-const folders = ["runtime", "actors", "http", "client", "create", "deploy", "docs", "examples", "test"]
+const folders = [
+  "runtime",
+  "actors",
+  "http",
+  "client",
+  "create",
+  "deploy",
+  "docs",
+  "examples",
+  "test"
+]
 
 /** The paths of all pages from the root, such as `docs/cluster.md`. */
 export const pages: ReadonlyArray<string> = [
