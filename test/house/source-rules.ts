@@ -30,6 +30,7 @@ const packages = [
   "client",
   "http",
   "runtime/embedded",
+  "runtime/http",
   "runtime/memory",
   "runtime/nats",
   "runtime/testing",

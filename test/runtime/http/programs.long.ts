@@ -58,6 +58,14 @@ const languages: ReadonlyArray<readonly [string, string, ReadonlyArray<string>]>
   ["Go", program, []]
 ]
 
+it("are formatted, as Go formats them", async () => {
+  const { code, output } = await runProgram("gofmt", ["-l", go], {
+    cwd: folder,
+    withinMs: builtWithinMs
+  })
+  expect([code, output]).toEqual([0, ""])
+})
+
 it("run by the commands of the README", async () => {
   const [commands = ""] = blocksOf("runtime/http/README.md")
     .filter(({ language }) => language === "sh").map(({ text }) => text)
