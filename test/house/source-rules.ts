@@ -31,6 +31,7 @@ const packages = [
   "client",
   "http",
   "runtime/embedded",
+  "runtime/http",
   "runtime/memory",
   "runtime/nats",
   "runtime/testing",

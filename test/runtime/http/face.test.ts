@@ -1,4 +1,5 @@
 /** The HTTP face on a node in memory: every status, and what an attacker tries. */
+import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { errorOf } from "../../../runtime/definition/errors.ts"
 import { expose, type HttpAccess, httpFace, unauthenticated } from "../../../runtime/http/index.ts"
@@ -424,6 +425,77 @@ describe("a failure", () => {
     await stopped.stop()
     expect(await seen(await post(open(stopped), visits, { _tag: "Add", by: 1 })))
       .toBe("503 unavailable unchanged")
+  })
+})
+
+describe("any request", () => {
+  const segment = fc.oneof(
+    fc.constantFrom("actors", "counter", "chat-room", "fuzz", "log", "openapi.json", "..", "%2e"),
+    fc.string({ unit: "binary", maxLength: 8 }).map((text) => encodeURIComponent(text)),
+    fc.webPath()
+  )
+  const value = fc.oneof(
+    fc.json({ maxDepth: 4 }),
+    fc.string({ unit: "binary" }),
+    fc.record({
+      _tag: fc.constantFrom("Add", "Read", "Post", "Find", "Nest", "Due", "Sent", "__proto__"),
+      by: fc.oneof(fc.integer(), fc.string(), fc.jsonValue()),
+      text: fc.oneof(fc.string(), fc.jsonValue())
+    }).map((message) => JSON.stringify(message))
+  )
+  const anyRequest = fc.record({
+    path: fc.oneof(
+      fc.constantFrom("/actors/counter/fuzz", "/actors/chat-room/fuzz"),
+      fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join("/")}`)
+    ),
+    query: fc.oneof(fc.constant(""), fc.webQueryParameters()),
+    method: fc.constantFrom("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE"),
+    type: fc.constantFrom("application/json", "text/plain", ""),
+    body: value
+  })
+
+  it("is answered, and one that changed nothing is a problem in three parts", async () => {
+    const handler = open()
+    const read = async () => node.ask(counter("fuzz"), { _tag: "Read" })
+    await fc.assert(
+      fc.asyncProperty(anyRequest, async ({ body, method, path, query, type }) => {
+        const before = await read()
+        const hasBody = !["GET", "HEAD"].includes(method)
+        const request = new Request(urlOf(`${path}?${query}`), {
+          method,
+          headers: { "content-type": type },
+          body: hasBody ? body : null
+        })
+        const answer = await handler(request)
+        expect(answer.headers.get("cache-control")).toBe("no-store")
+        if (answer.status < 300) return
+        expect([400, 404, 405, 409, 415, 422, 500]).toContain(answer.status)
+        if (method !== "HEAD") await problemOf(answer)
+        expect(await read()).toBe(before)
+      }),
+      { numRuns: 300 }
+    )
+    expect(Object.keys(Object.prototype)).toEqual([])
+  })
+})
+
+describe("an actor with too many messages", () => {
+  it("is 503, and has processed only what was answered by 200", async () => {
+    const busy = await startNode({ actors: [counter], store: memory(), limits: { inboxMax: 3 } })
+    const handler = httpFace(busy, { actors: [exposedCounter], authorize: () => true })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(handler, visits, { _tag: "Add", by: 1 }))
+    )
+    const added = answers.filter(({ status }) => status === 200)
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(added.length + refused.length).toBe(20)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const answer of refused) {
+      expect(answer.headers.get("retry-after")).toBe("1")
+      expect(await seen(answer)).toBe("503 unavailable unchanged")
+    }
+    expect(await busy.ask(counter("visits"), { _tag: "Read" })).toBe(added.length)
+    await busy.stop()
   })
 })
 

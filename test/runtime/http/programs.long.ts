@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { toolOf } from "../../deploy/tools.ts"
-import { root } from "../../docs/pages.ts"
+import { blocksOf, root } from "../../docs/pages.ts"
 import { cleanUp, temporaryFolder } from "../../e2e/process.ts"
 import { endPrograms, type Program, runProgram } from "../../foreign/program.ts"
 import { handler, node } from "./examples/face.ts"
@@ -57,6 +57,27 @@ const languages: ReadonlyArray<readonly [string, string, ReadonlyArray<string>]>
   ["Python", "python3", [python]],
   ["Go", program, []]
 ]
+
+it("are formatted, as Go formats them", async () => {
+  const { code, output } = await runProgram("gofmt", ["-l", go], {
+    cwd: folder,
+    withinMs: builtWithinMs
+  })
+  expect([code, output]).toEqual([0, ""])
+})
+
+it("run by the commands of the README", async () => {
+  const [commands = ""] = blocksOf("runtime/http/README.md")
+    .filter(({ language }) => language === "sh").map(({ text }) => text)
+  const script = commands.replace("http://localhost:8080", url)
+  expect(script).not.toBe(commands)
+  const { code, output } = await runProgram("bash", ["-ec", script], {
+    cwd: root,
+    withinMs: builtWithinMs
+  })
+  const counts = [...output.matchAll(/^added: (\d+) read: \1$/gm)].map(([, count]) => Number(count))
+  expect([code, counts]).toEqual([0, [expect.any(Number), (counts[0] ?? 0) + 3]])
+})
 
 describe.each(languages)("in %s", (_, command, before) => {
   const talk = (

@@ -31,7 +31,7 @@ export const serverOf = (handler: (request: Request) => Promise<Response>): Serv
       const answer = await handler(new Request(new URL(url, "http://localhost"), init))
       // What is left of a body would be taken for the next request.
       if (incoming.readableDidRead && !incoming.complete) outgoing.shouldKeepAlive = false
-      outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
+      outgoing.writeHead(answer.status, [...answer.headers].flat())
       if (answer.body === null) outgoing.end()
       else await pipeline(answer.body, outgoing)
     }
