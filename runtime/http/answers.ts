@@ -82,6 +82,12 @@ const unavailable = ({ key }: SentMessage, { cause, retryAfterMs }: ActorUnavail
   })
 }
 
+/** Why an outcome is unknown, by the tag of the runtime's failure. */
+const unknownReasons: ReadonlyMap<string, string> = new Map([
+  ["AskTimeout", "it did not answer in time"],
+  ["MessageTooLarge", "the message or its reply is larger than the nodes send"]
+])
+
 /**
  * The answer to a message that failed. The details of a store stay within the service: they name
  * its folders and servers.
@@ -93,10 +99,6 @@ export const failureResponse = (sent: SentMessage, error: unknown): Response => 
   }
   if (error instanceof ActorUnavailable) return unavailable(sent, error)
   if (error instanceof CommitRejected) {
-    // The runtime reports a reply that is too large by the same failure as a message.
-    if (causeOf(error) === "MessageTooLarge") {
-      return unknownOutcome(sent, "the message or its reply is larger than the nodes send")
-    }
     return problemResponse("not-stored", {
       detail: `${key} could not store what it decided on ${tag}: nothing changed. ` +
         "Ask the operator to check the store"
@@ -108,8 +110,8 @@ export const failureResponse = (sent: SentMessage, error: unknown): Response => 
         "cause. Report it to the operator"
     })
   }
-  const isLate = error instanceof ActorError && causeOf(error) === "AskTimeout"
-  return unknownOutcome(sent, isLate ? "it did not answer in time" : "its store did not answer")
+  const cause = error instanceof ActorError ? causeOf(error) : ""
+  return unknownOutcome(sent, unknownReasons.get(cause) ?? "its store did not answer")
 }
 
 /** The answer to a message whose reply has no JSON. */
