@@ -145,8 +145,26 @@ describe("in the past, the inspector shows", () => {
     expect(listAt(actor, "log").map((item) => at(item, "n"))).toEqual([1])
     expect(at(actor, "state")).toBeUndefined()
     expect(at(actor, "links")).toMatchObject({ next: { item: 2 }, isPast: true })
+    expect(at(actor, "messages")).toEqual([])
     const { text } = await get("/actors/auction/old?item=1")
     expect(text).toContain("the state of that time is not known")
+  })
+
+  it("the last 50 items of a log, also where they are long", async () => {
+    const books = auction("books")
+    const by = "x".repeat(200_000)
+    for (let amount = 1; amount <= 60; amount++) {
+      await node.ask(books, { _tag: "Bid", amount, by: amount > 50 ? by : "ann" })
+    }
+    const log = listAt(await document("/actors/auction/books"), "log")
+    expect(log.map((item) => at(item, "n"))).toEqual(Array.from({ length: 50 }, (_, n) => n + 11))
+    expect(wordAt(log, 49, "value")).toHaveLength(4 * 1024 + 1)
+    const state = await document("/actors/auction/books")
+    expect([at(state, "state"), Number(at(state, "stateChars")) > 200_000]).toEqual([
+      undefined,
+      true
+    ])
+    expect((await get("/actors/auction/books")).text).toContain("too many to be shown")
   })
 
   it("that an actor was closed and removed", async () => {
