@@ -1,9 +1,11 @@
 /** The inspector of a node: what it shows, now and in the past, and which requests it answers. */
+import { Effect, Layer } from "effect"
 import { request as httpRequest } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { InspectorStartFailed, type NodeWithInspector,
   startInspectedNode } from "../../../runtime/inspector/index.ts"
-import { ActorFailed, memory } from "../../../runtime/main.ts"
+import { Storage, type StorageApi } from "../../../runtime/index.ts"
+import { ActorFailed, memory, type Store } from "../../../runtime/main.ts"
 import { at, listAt, textOf, wordAt } from "../../deploy/sources.ts"
 import { startForDevelopment } from "./example.ts"
 import { auction, closesAtMs, fragile } from "./inspected-actors.ts"
@@ -29,6 +31,18 @@ const request = (
     })
     sent.on("error", reject).end()
   })
+
+/** A store that commits nothing until it is opened. */
+const gated = (inner: Store): { readonly store: Store; readonly open: () => void } => {
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => open = resolve)
+  const waiting = Effect.map(Storage, (storage): StorageApi => ({
+    ...storage,
+    commit: (...commit) => Effect.andThen(Effect.promise(() => gate), storage.commit(...commit))
+  }))
+  const ports = Layer.provideMerge(Layer.effect(Storage, waiting), inner.ports)
+  return { store: { ...inner, ports }, open: () => open() }
+}
 
 const store = memory()
 let node: NodeWithInspector
@@ -118,6 +132,43 @@ describe("now, the inspector shows", () => {
     ])
     const own = listAt(await document("/messages?kind=fragile"), "messages")
     expect(own.map((one) => at(one, "tag"))).toEqual(["Touch"])
+  })
+})
+
+describe("while it happens, the inspector shows", () => {
+  it("a message of a timer", async () => {
+    await node.ask(auction("brief"), { _tag: "Bid", amount: 1, by: "ann" })
+    await node.ask(auction("brief"), { _tag: "CloseAt", atMs: Date.now() })
+    const newest = async () => {
+      const [message] = listAt(await document("/actors/auction/brief"), "messages")
+      return { tag: at(message, "tag"), outcome: at(message, "outcome") }
+    }
+    await expect.poll(newest).toEqual({ tag: "Due", outcome: "replied" })
+    const [due, asked] = listAt(await document("/actors/auction/brief"), "messages")
+    expect([at(due, "isFromTimer"), at(asked, "isFromTimer")]).toEqual([true, false])
+    expect((await get("/actors/auction/brief")).text).toContain("by a timer")
+  })
+
+  it("the queue of an actor whose commit is on its way", async () => {
+    const { open, store } = gated(memory())
+    const gatedNode = await startInspectedNode({ actors: [auction], store }, { port: 0 })
+    const asked = gatedNode.ask(lamp, { _tag: "Bid", amount: 1, by: "ann" })
+    const shown = async (): Promise<unknown> =>
+      JSON.parse((await request(`${gatedNode.inspectorUrl}api/actors/auction/lamp`)).text)
+    const waiting = await shown()
+    expect(at(waiting, "inspection")).toMatchObject({
+      queued: 1,
+      waiting: [{ message: "Bid", count: 1 }]
+    })
+    expect(listAt(waiting, "messages").map((one) => at(one, "outcome"))).toEqual(["waiting"])
+    expect(at(waiting, "recordedCommits")).toBe(0)
+    open()
+    await asked
+    const done = await shown()
+    expect(at(done, "inspection", "queued")).toBe(0)
+    expect(listAt(done, "messages").map((one) => at(one, "outcome"))).toEqual(["replied"])
+    expect(at(done, "recordedCommits")).toBe(1)
+    await gatedNode.stop()
   })
 })
 
