@@ -35,8 +35,9 @@ dd{margin:0;overflow-wrap:anywhere}
 .rows li{border-bottom:1px solid var(--line);padding:.375rem 0;overflow-wrap:anywhere}
 .rows time,.rows .quiet{font-size:.875rem;color:var(--quiet)}
 .inline{list-style:none;margin:.5rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.25rem 1rem}
-.steps a,.steps span,button{display:inline-block;min-width:4.5rem;text-align:center;margin:0;
-padding:.375rem .75rem;border:1px solid var(--edge);border-radius:.375rem;text-decoration:none;
+.steps{gap:.25rem .5rem}
+.steps a,.steps span,button{display:inline-block;min-width:3.5rem;text-align:center;margin:0;
+padding:.375rem .5rem;border:1px solid var(--edge);border-radius:.375rem;text-decoration:none;
 font:inherit;color:var(--ink);background:transparent}
 .steps span{color:var(--quiet);border-color:var(--line)}
 [aria-current]{display:inline-block;font-weight:bold;padding:.25rem 0;margin-right:1rem}

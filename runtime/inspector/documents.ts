@@ -14,8 +14,8 @@ const messagesMax = 200
 const actorMessagesMax = 50
 const changedMax = 20
 const itemsMax = 50
-/** Characters of the log that are read for one page, and of one item on it. */
-const logCharsMax = 4 * 1024 * 1024
+/** Characters of the log that are read at once, and of one item that is shown. */
+const readCharsMax = 1024 * 1024
 const itemCharsMax = 4 * 1024
 
 /** What the documents are made from. */
@@ -245,14 +245,19 @@ const itemsUpTo = async (
   head: number,
   commits: ReadonlyArray<RecordedCommit>
 ): Promise<ReadonlyArray<ShownItem>> => {
-  if (head < 1) return []
-  const from = Math.max(1, head - itemsMax + 1)
-  const items = await Effect.runPromise(system.read(of, from, itemsMax, logCharsMax))
-  return items.filter(({ n }) => n <= head).map(({ n, value }) => ({
-    n,
-    value: value.length > itemCharsMax ? `${value.slice(0, itemCharsMax)}…` : value,
-    atMs: commits.find(({ appended }) => appended.includes(n))?.atMs
-  }))
+  const shown: Array<ShownItem> = []
+  let next = Math.max(1, head - itemsMax + 1)
+  // A read ends after so many characters: what is shown of its items is cut before the next one.
+  while (next <= head) {
+    const items = await Effect.runPromise(system.read(of, next, head - next + 1, readCharsMax))
+    for (const { n, value } of items) {
+      const text = value.length > itemCharsMax ? `${value.slice(0, itemCharsMax)}…` : value
+      const atMs = commits.find(({ appended }) => appended.includes(n))?.atMs
+      if (n <= head) shown.push({ n, value: text, atMs })
+    }
+    next = (items.at(-1)?.n ?? head) + 1
+  }
+  return shown
 }
 
 type MomentState = Pick<
@@ -287,6 +292,13 @@ const stateAt = (
   }
 }
 
+/** The number of the last message that had come by then. */
+const lastMessageOf = (moment: Moment): number => {
+  if (moment._tag === "Now") return Infinity
+  // An item that is no part of a recorded commit is older than all recorded messages.
+  return moment._tag === "Item" ? 0 : moment.commit.messageSeq
+}
+
 /** One actor. Throws {@link NotInspectable}, and the failures of the node and the store. */
 export const actorDocument = async (
   source: InspectorSource,
@@ -303,7 +315,7 @@ export const actorDocument = async (
   const moment = momentOf(query, commits, inspection.head)
   const state = stateAt(moment, commits, inspection)
   const messages = recorder.messagesOf(of, actorMessagesMax)
-  const last = moment._tag === "Commit" ? moment.commit.messageSeq : Infinity
+  const lastMessage = lastMessageOf(moment)
   return {
     kind,
     id,
@@ -316,6 +328,6 @@ export const actorDocument = async (
     inspection,
     ...state,
     log: await itemsUpTo(source, of, state.head, commits),
-    messages: messages.filter(({ seq }) => seq <= last)
+    messages: messages.filter(({ seq }) => seq <= lastMessage)
   }
 }

@@ -71,7 +71,7 @@ class="quiet">in ${tookMs} ms</span>`
 /** Of a list of one actor's messages, none names the actor. */
 const messageList = (messages: ReadonlyArray<RecordedMessage>, isOfOne = false): Markup =>
   messages.length === 0 ?
-    html`<p>None yet.</p>` :
+    html`<p>None recorded.</p>` :
     html`<ol class="rows">${
       messages.map((one) =>
         html`<li><p>${time(one.atMs)} ${
@@ -124,7 +124,7 @@ export const nodePage = (node: NodeDocument): Page => {
     title: "Actors",
     isLive: true,
     body: html`${kindList(node)}${inQuarantine(node)}<h2>Changed last</h2>
-${changed.length === 0 ? html`<p>None yet.</p>` : actorLinks(changed)}<h2>Last messages</h2>
+${changed.length === 0 ? html`<p>None recorded.</p>` : actorLinks(changed)}<h2>Last messages</h2>
 ${messageList(messages)}<h2>Node</h2>
 <dl>${fact("Store", store)}${fact("Node", node.node)}${
       nodes.length > 1 ? fact("Cluster", nodes.join(", ")) : undefined

@@ -1,5 +1,6 @@
 /** A project of `create-restante` as its users have it, with its tools, on each store. */
 import { execFile } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -57,3 +58,31 @@ describe.each(["memory", "embedded", "nats"])("on the store %s", (store) => {
     await program.process.stop()
   })
 })
+
+it("is built by the lines of its Dockerfile, and runs without its tools", async () => {
+  const workspace = temporaryFolder()
+  create(workspace, ["app", "--runtime", runtime])
+  const project = join(workspace, "app")
+  const shell = (line: string, cwd: string) =>
+    promisify(execFile)("sh", ["-e", "-c", line], { cwd })
+  // `npm install` has made the lock before anybody builds the image.
+  await shell("npm install --package-lock-only --no-audit --no-fund --prefer-offline", project)
+  const stage = temporaryFolder()
+  const [, build = "", last = ""] = readFileSync(join(project, "Dockerfile"), "utf8").split(
+    /^FROM /m
+  )
+  const instructions = build.split("\n").filter((line) => /^(COPY|RUN) /.test(line))
+  expect(instructions.length).toBeGreaterThan(4)
+  for (const line of instructions) {
+    const [, command = ""] = /^RUN (.+)$/.exec(line) ?? []
+    const [, sources = "", target = ""] = /^COPY (.+) (\S+)$/.exec(line) ?? []
+    await (command === ""
+      ? shell(`cp -r ${sources} ${join(stage, target)}`, project)
+      : shell(command, stage))
+  }
+  expect(existsSync(join(stage, "node_modules/tsx"))).toBe(false)
+  const [, main = ""] = /^CMD \["node", "(.+)"\]$/m.exec(last) ?? []
+  const program = await listen(stage, [main])
+  expect(await program.request("POST", "visits")).toEqual([200, { id: "visits", count: 1 }])
+  expect(await program.process.stop()).toEqual({ code: 0, signal: null })
+}, installedWithinMs)

@@ -7,7 +7,13 @@ export const closesAtMs = Date.UTC(2255, 0, 1)
 /** An auction: each bid is an item of its log, and it closes by its timer. */
 export const auction = defineActor("auction", {
   state: { Open: { best: Schema.Int, by: Schema.String }, Closed: {} },
-  messages: { Bid: { amount: Schema.Int, by: Schema.String }, Close: {}, Remove: {}, Due: {} },
+  messages: {
+    Bid: { amount: Schema.Int, by: Schema.String },
+    Close: {},
+    CloseAt: { atMs: Schema.Int },
+    Remove: {},
+    Due: {}
+  },
   log: Schema.Struct({ by: Schema.String, amount: Schema.Int }),
   timer: "Due",
   initial: { _tag: "Open", best: 0, by: "" },
@@ -19,12 +25,14 @@ export const auction = defineActor("auction", {
             .setTimer(closesAtMs).reply(amount)
           : refuse("TooLow", `the best bid is ${best}`),
       Close: () => become({ _tag: "Closed" }).setTimer(null),
+      CloseAt: (_, { atMs }) => stay().setTimer(atMs),
       Remove: () => stay().removeActor(),
       Due: () => become({ _tag: "Closed" })
     },
     Closed: {
       Bid: () => refuse("IsClosed"),
       Close: () => stay(),
+      CloseAt: () => stay(),
       Remove: () => stay().removeActor(),
       Due: () => stay()
     }

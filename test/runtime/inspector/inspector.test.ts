@@ -1,9 +1,11 @@
 /** The inspector of a node: what it shows, now and in the past, and which requests it answers. */
+import { Effect, Layer } from "effect"
 import { request as httpRequest } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { InspectorStartFailed, type NodeWithInspector,
   startInspectedNode } from "../../../runtime/inspector/index.ts"
-import { ActorFailed, memory } from "../../../runtime/main.ts"
+import { Storage, type StorageApi } from "../../../runtime/index.ts"
+import { ActorFailed, memory, type Store } from "../../../runtime/main.ts"
 import { at, listAt, textOf, wordAt } from "../../deploy/sources.ts"
 import { startForDevelopment } from "./example.ts"
 import { auction, closesAtMs, fragile } from "./inspected-actors.ts"
@@ -29,6 +31,18 @@ const request = (
     })
     sent.on("error", reject).end()
   })
+
+/** A store that commits nothing until it is opened. */
+const gated = (inner: Store): { readonly store: Store; readonly open: () => void } => {
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => open = resolve)
+  const waiting = Effect.map(Storage, (storage): StorageApi => ({
+    ...storage,
+    commit: (...commit) => Effect.andThen(Effect.promise(() => gate), storage.commit(...commit))
+  }))
+  const ports = Layer.provideMerge(Layer.effect(Storage, waiting), inner.ports)
+  return { store: { ...inner, ports }, open: () => open() }
+}
 
 const store = memory()
 let node: NodeWithInspector
@@ -121,6 +135,43 @@ describe("now, the inspector shows", () => {
   })
 })
 
+describe("while it happens, the inspector shows", () => {
+  it("a message of a timer", async () => {
+    await node.ask(auction("brief"), { _tag: "Bid", amount: 1, by: "ann" })
+    await node.ask(auction("brief"), { _tag: "CloseAt", atMs: Date.now() })
+    const newest = async () => {
+      const [message] = listAt(await document("/actors/auction/brief"), "messages")
+      return { tag: at(message, "tag"), outcome: at(message, "outcome") }
+    }
+    await expect.poll(newest).toEqual({ tag: "Due", outcome: "replied" })
+    const [due, asked] = listAt(await document("/actors/auction/brief"), "messages")
+    expect([at(due, "isFromTimer"), at(asked, "isFromTimer")]).toEqual([true, false])
+    expect((await get("/actors/auction/brief")).text).toContain("by a timer")
+  })
+
+  it("the queue of an actor whose commit is on its way", async () => {
+    const { open, store } = gated(memory())
+    const gatedNode = await startInspectedNode({ actors: [auction], store }, { port: 0 })
+    const asked = gatedNode.ask(lamp, { _tag: "Bid", amount: 1, by: "ann" })
+    const shown = async (): Promise<unknown> =>
+      JSON.parse((await request(`${gatedNode.inspectorUrl}api/actors/auction/lamp`)).text)
+    const waiting = await shown()
+    expect(at(waiting, "inspection")).toMatchObject({
+      queued: 1,
+      waiting: [{ message: "Bid", count: 1 }]
+    })
+    expect(listAt(waiting, "messages").map((one) => at(one, "outcome"))).toEqual(["waiting"])
+    expect(at(waiting, "recordedCommits")).toBe(0)
+    open()
+    await asked
+    const done = await shown()
+    expect(at(done, "inspection", "queued")).toBe(0)
+    expect(listAt(done, "messages").map((one) => at(one, "outcome"))).toEqual(["replied"])
+    expect(at(done, "recordedCommits")).toBe(1)
+    await gatedNode.stop()
+  })
+})
+
 describe("in the past, the inspector shows", () => {
   it("an actor after each recorded commit", async () => {
     const now = await document("/actors/auction/lamp")
@@ -145,8 +196,26 @@ describe("in the past, the inspector shows", () => {
     expect(listAt(actor, "log").map((item) => at(item, "n"))).toEqual([1])
     expect(at(actor, "state")).toBeUndefined()
     expect(at(actor, "links")).toMatchObject({ next: { item: 2 }, isPast: true })
+    expect(at(actor, "messages")).toEqual([])
     const { text } = await get("/actors/auction/old?item=1")
     expect(text).toContain("the state of that time is not known")
+  })
+
+  it("the last 50 items of a log, also where they are long", async () => {
+    const books = auction("books")
+    const by = "x".repeat(200_000)
+    for (let amount = 1; amount <= 60; amount++) {
+      await node.ask(books, { _tag: "Bid", amount, by: amount > 50 ? by : "ann" })
+    }
+    const log = listAt(await document("/actors/auction/books"), "log")
+    expect(log.map((item) => at(item, "n"))).toEqual(Array.from({ length: 50 }, (_, n) => n + 11))
+    expect(wordAt(log, 49, "value")).toHaveLength(4 * 1024 + 1)
+    const state = await document("/actors/auction/books")
+    expect([at(state, "state"), Number(at(state, "stateChars")) > 200_000]).toEqual([
+      undefined,
+      true
+    ])
+    expect((await get("/actors/auction/books")).text).toContain("too many to be shown")
   })
 
   it("that an actor was closed and removed", async () => {
