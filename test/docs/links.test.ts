@@ -47,8 +47,15 @@ describe("the links of all pages", () => {
   })
 
   it("lead to headings that exist", () => {
-    const broken = links.filter(({ anchor, path }) =>
-      anchor !== undefined && path.endsWith(".md") && !anchorsOf(path).includes(anchor)
+    const toHeadings = links.filter(({ anchor, path }) =>
+      anchor !== undefined && path.endsWith(".md")
+    )
+    // The pages of references are long, and have hundreds of links to themselves.
+    const anchors = new Map(
+      [...new Set(toHeadings.map(({ path }) => path))].map((path) => [path, anchorsOf(path)])
+    )
+    const broken = toHeadings.filter(({ anchor = "", path }) =>
+      anchors.get(path)?.includes(anchor) !== true
     )
     expect(broken).toEqual([])
   })

@@ -29,6 +29,7 @@ const figures: ReadonlyArray<readonly [stated: string, source: string, there: st
   ["128 MiB of memory", limits, "largeActorsBytesMax: 128 * 1024 * 1024"],
   ["four streams by default", limits, "bucketsDefault = 4"],
   ["resolution of 10 ms", limits, "timerResolutionMs: 10"],
+  ["usually 4 to 9 seconds", limits, "NATS elections take 4 to 9 s"],
   ["256 shards", "runtime/actor/address.ts", "SHARDS = 256"],
   ["up to 1 KB", "docs/how-to/size.md", "up to 1 KB besides its state"]
 ]

@@ -58,7 +58,7 @@ export class ReaderShell {
   end(): void {
     const { pid } = this.child
     // Its group is its own, since it is detached.
-    if (pid !== undefined) process.kill(-pid, "SIGKILL")
+    if (pid !== undefined && this.child.exitCode === null) process.kill(-pid, "SIGKILL")
   }
 }
 
