@@ -16,7 +16,7 @@ const stateCharsMax = 64 * 1024
 const allStatesCharsMax = 16 * 1024 * 1024
 
 /** How a message ended; `waiting`: it has not. */
-export type MessageOutcome = "waiting" | "replied" | "refused" | "failed"
+export type RecordedOutcome = "waiting" | "replied" | "refused" | "failed"
 
 /** A message that came to an actor of this node. */
 export interface RecordedMessage {
@@ -31,7 +31,7 @@ export interface RecordedMessage {
   readonly isFromTimer: boolean
   /** ms since the epoch. */
   readonly atMs: number
-  readonly outcome: MessageOutcome
+  readonly outcome: RecordedOutcome
   /** From its arrival to its outcome. */
   readonly tookMs: number | undefined
   /** The reply as JSON, or why there is none; undefined before, and for a reply without a value. */

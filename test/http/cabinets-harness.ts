@@ -58,7 +58,7 @@ export const startCabinets = async (): Promise<Cabinets> => {
   }
 }
 
-/** Waits until a deposit has another time of receipt: several mailboxes have no order within one. */
+/** Waits until a deposit gets another time of receipt: mailboxes have no order within one. */
 export const nextReceiptTime = async (): Promise<void> => {
   const nowMs = Date.now()
   while (Date.now() <= nowMs) await new Promise((resolve) => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** The runtime alone, for those who write their own actors: compared with Effect Cluster, Restate. */
+/** The runtime alone, for developers of actors: compared with Effect Cluster and Restate. */
 import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
   withoutTarget } from "../line.ts"
 import { runScript } from "../process.ts"
