@@ -93,6 +93,7 @@ const longest = [
   "simulation/seeds-1.long",
   "simulation/seeds-2.long",
   "faults/embedded.long",
+  "runtime/embedded/random-corruption",
   "simulation/seeds-jetstream.long",
   "simulation/planted",
   "wire/platforms.long",
