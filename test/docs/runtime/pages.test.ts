@@ -10,6 +10,16 @@ it("shows a counter in docs/runtime/README.md that the tests of definitions run"
   expect(block?.text).toBe(codeOf(readFileSync(counter, "utf8")))
 })
 
+/** The paragraph before each block that a reader saves, and the file's name. */
+const savedOn = (page: string) => [...textOf(page).matchAll(/^(.+)\n\n<!-- file: (.+) -->$/gm)]
+
+it.each([["tutorial", 10], ["patterns", 8]])("names on the page %s each file", (page, files) => {
+  const saved = savedOn(`docs/runtime/${page}.md`)
+  expect(saved).toHaveLength(files)
+  // The comment with the name is not shown.
+  for (const [, paragraph, name] of saved) expect(paragraph).toContain(`\`${name}\``)
+})
+
 const results = "test/bench/RESULTS.md"
 const limits = "runtime/limits.ts"
 
