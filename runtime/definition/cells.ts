@@ -100,9 +100,9 @@ class Cells {
     if (change !== undefined) this.setTimer(inner, change, timer, nowMs)
     else if (timer !== meta?.timer) inner.setTimer(timer?.atMs ?? null)
     // The record holds the timer, so it changes with it.
-    const isDecidedTimerd = change !== undefined || timer !== meta?.timer
-    if (isDecidedTimerd && inner.nextState === undefined) inner.become(state)
-    if (inner.nextState !== undefined && (meta !== undefined || isDecidedTimerd)) {
+    const isTimerDecided = change !== undefined || timer !== meta?.timer
+    if (isTimerDecided && inner.nextState === undefined) inner.become(state)
+    if (inner.nextState !== undefined && (meta !== undefined || isTimerDecided)) {
       const next = { ...meta ?? emptyMeta, timer }
       inner.become(this.options.record.withMeta(inner.nextState, next))
     }
