@@ -47,14 +47,20 @@ export interface ListeningProgram {
   readonly process: Running
 }
 
-/** Starts a program of a project on a port of its own; resolves when it answers. */
+/** Starts a program of a project on ports of its own; resolves when it answers. */
 export const listen = async (
   folder: string,
   args: ReadonlyArray<string>,
   environment: Readonly<Record<string, string>> = {}
 ): Promise<ListeningProgram> => {
   const [port = 0] = await freePorts(1)
-  const variables = { PORT: String(port), DATA_DIR: join(folder, "data"), ...environment }
+  const variables = {
+    PORT: String(port),
+    // Any that is free.
+    INSPECTOR_PORT: "0",
+    DATA_DIR: join(folder, "data"),
+    ...environment
+  }
   // A process of these tests begins in their folder, and tsx is found from that of the program.
   const own = args.map((one) => existsSync(join(folder, one)) ? join(folder, one) : one)
   const running = new Running(process.execPath, own, variables)

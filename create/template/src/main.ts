@@ -8,11 +8,12 @@ import { openStore } from "./store.ts"
 
 const host = process.env["HOST"] ?? "127.0.0.1"
 const port = Number(process.env["PORT"] ?? 8080)
+const inspectorPort = Number(process.env["INSPECTOR_PORT"] ?? 8090)
 
 /** `npm run dev` starts the inspector, too. */
 const startInspected = async (options: ActorNodeOptions): Promise<ActorNode> => {
   const { startInspectedNode } = await import("@restante/runtime/inspector")
-  const inspected = await startInspectedNode(options)
+  const inspected = await startInspectedNode(options, { port: inspectorPort })
   process.stdout.write(`The inspector: ${inspected.inspectorUrl}\n`)
   return inspected
 }
