@@ -88,8 +88,9 @@ export class ActorDecision<State, Reply = undefined, Action = never, Item = neve
 
   /**
    * Performs an effect that must happen. If the actor decides nothing else meanwhile, its timer's
-   * message comes again `retryAfterMs` later, or at once on the next node after a crash. So the
-   * effect happens at least once. The actor's only timer serves for it.
+   * message comes `retryAfterMs` later, or at once on the next node after a crash; its cell makes
+   * the attempt again. So the effect happens at least once. The actor's only timer serves for it,
+   * until a decision ends it: by `setTimer(null)`, another time or attempt, or `removeActor`.
    */
   attempt<const Performed>(
     action: Performed,

@@ -13,7 +13,7 @@ import { InvalidMessage } from "./errors.ts"
 import type { Migration } from "./migration.ts"
 import { emptyMeta, envelopeField, RecordCodec } from "./record.ts"
 import type { ActorProtocol, ActorRef, Ask } from "./reference.ts"
-import { fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
+import { fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape, type ShapeEncoded,
   type ShapeValue } from "./shapes.ts"
 
 /** One cell for each state and message; a missing cell does not compile. */
@@ -76,7 +76,9 @@ export interface ItemKeys<Item> {
 }
 
 /** Accepts the shapes whose values are JSON: messages travel to other nodes as they are. */
-type JsonShape<S> = ShapeValue<S> extends JsonValue ? unknown : "a field is not a JSON value"
+type JsonShape<S> = ShapeValue<S> extends JsonValue
+  ? ShapeValue<S> extends ShapeEncoded<S> ? unknown : "a field is another value in JSON"
+  : "a field is not a JSON value"
 
 /** What a definition consists of; see {@link defineActor}. */
 export interface ActorOptions<

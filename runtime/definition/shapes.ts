@@ -19,6 +19,13 @@ export type ShapeValue<S> = S extends Schema.Codec<infer Value extends Tagged, u
     }[keyof S & string]
   : never
 
+/** The values of a shape as they are in JSON. */
+export type ShapeEncoded<S> = S extends Schema.Codec<Tagged, infer Encoded> ? Encoded
+  : S extends Variants ? {
+      [Tag in keyof S & string]: { readonly _tag: Tag } & Schema.Struct.Encoded<S[Tag]>
+    }[keyof S & string]
+  : never
+
 /** A value that is the same after its way through JSON: what messages and replies consist of. */
 export type JsonValue =
   | null
