@@ -3,7 +3,7 @@
  * `npm create restante my-app`: writes a project with one actor, its tests, one HTTP route and a
  * Dockerfile. It needs no package and no network, and writes into a new or an empty folder only.
  */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync,
+import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync,
   writeFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -197,7 +197,9 @@ const writeProject = (folder, files, tarball) => {
         mkdirSync(dirname(join(folder, path)), { recursive: true })
         writeFileSync(join(folder, path), text, { flag: "wx" })
       }
-      if (tarball !== undefined) copyFileSync(tarball, join(folder, basename(tarball)))
+      if (tarball !== undefined) {
+        copyFileSync(tarball, join(folder, basename(tarball)), constants.COPYFILE_EXCL)
+      }
     })
   } catch (failure) {
     if (isNew) rmSync(first ?? folder, { recursive: true, force: true })

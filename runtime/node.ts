@@ -79,6 +79,9 @@ const ofNode = [liftMessage, inspectMessage].map((message) => ({
   envelope: encodeMessage(message).slice(0, -1)
 }))
 
+/** Whether a message of this tag never reaches an actor, whatever it is for. */
+export const isOfNode = (tag: string): boolean => ofNode.some(({ message }) => message._tag === tag)
+
 export class Node {
   private readonly supervisor: Supervisor
   private readonly metrics = new RuntimeMetrics()

@@ -10,11 +10,12 @@ import type { ActorDecision } from "./actor-decision.ts"
 import { askAsPeer } from "./asks.ts"
 import { type AnyTable, type CellContext, runtimeTable } from "./cells.ts"
 import { InvalidMessage } from "./errors.ts"
+import { isOfNode } from "../node.ts"
 import type { Migration } from "./migration.ts"
 import { emptyMeta, envelopeField, RecordCodec } from "./record.ts"
 import type { ActorProtocol, ActorRef, Ask } from "./reference.ts"
-import { fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape, type ShapeEncoded,
-  type ShapeValue } from "./shapes.ts"
+import { changesValues, fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
+  type ShapeEncoded, type ShapeValue } from "./shapes.ts"
 
 /** One cell for each state and message; a missing cell does not compile. */
 export type ActorTable<State extends Tagged, Message extends Tagged, Action, Item> = {
@@ -92,7 +93,7 @@ export interface ActorOptions<
 > {
   /** The states: fields by tag, or a Schema. No field is called `$`. */
   readonly state: S
-  /** The messages, whose fields are JSON values. A new field must be optional. */
+  /** The messages, whose fields are JSON values, as they are. A new field must be optional. */
   readonly messages: M & JsonShape<M>
   /** The actions of effects. They stay in memory, and may hold any value. */
   readonly actions?: A
@@ -156,6 +157,26 @@ const assertPerformers = (kind: string, { actions = {}, perform = {} }: AnyOptio
   for (const tag of Schema.isSchema(actions) ? [] : Object.keys(actions)) {
     if (Object.hasOwn(perform, tag)) continue
     throw new TypeError(`${kind} has no effect for ${tag}: add it to \`perform\``)
+  }
+}
+
+/**
+ * A message is checked wherever it passes: by who asks, and by the node of its actor. So checking
+ * must not change it.
+ */
+const assertMessages = (kind: string, messages: Shape): void => {
+  const shapes = Schema.isSchema(messages)
+    ? [["a message", messages] as const]
+    : Object.entries(messages).map(([tag, fields]) => [tag, { [tag]: fields }] as const)
+  for (const [name, shape] of shapes) {
+    if (isOfNode(name)) {
+      throw new TypeError(`${kind} has a message ${name}, which its node takes: rename it`)
+    }
+    if (!changesValues(schemaOf(shape).ast)) continue
+    throw new TypeError(
+      `the Schema of ${name} of ${kind} changes a value or adds one: give it the Schema of its ` +
+        "JSON, such as Schema.String or Schema.optionalKey, and convert it in the cell"
+    )
   }
 }
 
@@ -277,6 +298,7 @@ const definitionOf = (kind: string, options: AnyOptions) => {
   const { log, messages, migrations = [], state, timer } = options
   assertNames(kind, [state, ...migrations.map(({ state }) => state)])
   assertPerformers(kind, options)
+  assertMessages(kind, messages)
   const items = log === undefined ? undefined : itemCodec(log)
   const checkMessage = messageCheck(kind, messages, timer)
   const protocol = {

@@ -1,5 +1,5 @@
 /** The shapes of states, messages and actions: a Schema, or the fields of each variant by tag. */
-import { Schema } from "effect"
+import { Schema, type SchemaAST } from "effect"
 import type { Refusal, Tagged } from "../actor/index.ts"
 
 /** The fields of each variant, by its tag: `{ Waiting: { text: Schema.String }, Absent: {} }`. */
@@ -45,6 +45,37 @@ export const schemaOf = (shape: Shape): Schema.Codec<Tagged, unknown> => {
   const members = Object.entries(shape).map(([tag, fields]) => Schema.TaggedStruct(tag, fields))
   // Fields are of any Schema; those of a definition need no services.
   return Schema.Union(members) as unknown as Schema.Codec<Tagged, unknown>
+}
+
+const partsOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
+  switch (ast._tag) {
+    case "Arrays":
+      return [...ast.elements, ...ast.rest]
+    case "Declaration":
+      return ast.typeParameters
+    case "Objects":
+      return [
+        ...ast.propertySignatures.map(({ type }) => type),
+        ...ast.indexSignatures.flatMap(({ parameter, type }) => [parameter, type])
+      ]
+    case "Suspend":
+      return [ast.thunk()]
+    case "Union":
+      return ast.types
+    default:
+      return []
+  }
+}
+
+/** Whether decoding makes another value of one that is valid, or adds one. */
+export const changesValues = (
+  ast: SchemaAST.AST,
+  seen: Set<SchemaAST.AST> = new Set()
+): boolean => {
+  // A recursive Schema comes back to what was seen.
+  if (seen.has(ast)) return false
+  seen.add(ast)
+  return ast.encoding !== undefined || partsOf(ast).some((part) => changesValues(part, seen))
 }
 
 /** The names of all fields of a shape; undefined for a Schema, whose fields are not known here. */

@@ -13,6 +13,7 @@ export interface ExposableActor<Message extends Tagged, Replies, Item>
 {
   (id: string): ActorRef<Message, Replies, Item>
   readonly messageSchema: Schema.Codec<Tagged, unknown>
+  readonly behavior: { readonly timerMessage: Tagged }
 }
 
 export interface ExposeOptions<Tag extends string> {
@@ -182,6 +183,12 @@ export const expose = <Message extends Tagged, Replies, Item>(
     options.replies ?? {}
   assertOnce(kind, [...commands, ...queries])
   const cases = new Map(casesOf(messageSchema as unknown as Schema.Top))
+  // What only the timer of the actor sends cannot be sent: its type names no such message.
+  const { timerMessage } = definition.behavior
+  const fromTimer = [...commands, ...queries].find((tag) => tag === timerMessage._tag)
+  if (fromTimer !== undefined) {
+    throw new TypeError(`${fromTimer} of ${kind} comes from its timer only: expose another message`)
+  }
   const exposed = (tag: string): ExposedMessage => {
     const schema = cases.get(tag)
     if (schema === undefined) {

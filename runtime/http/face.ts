@@ -206,7 +206,13 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
       case "Log":
         return this.sendLog(request, url, target)
       case "Actor":
-        return method === "POST" ? this.command(request, target) : this.query(request, url, target)
+        return this.ask(
+          request,
+          target,
+          method === "POST"
+            ? await this.readCommand(request, target.actor)
+            : this.readQuery(url, target.actor)
+        )
     }
   }
 
@@ -216,7 +222,8 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     const typed = access as HttpAccess<ExposedMessages<Actors>>
     const decision = await this.options.authorize(request, typed)
     if (decision === true) return undefined
-    if (decision instanceof Response) return decision
+    // A copy: the caller may return the same one each time.
+    if (decision instanceof Response) return decision.clone()
     return problemResponse("forbidden", {
       detail: "The caller may not do this: ask the operator of the service for access"
     })
@@ -244,13 +251,14 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
       })
     }
     if (request.method === "HEAD") return this.streams.head()
-    return this.streams.follow(`${kind}/${id}`, actor.log(this.node, id, from), request.signal)
+    return this.streams.follow(`${kind}/${id}`, actor.log(this.node, id, from), request)
   }
 
-  private async command(
+  /** The message of a body, or the problem of one that has none. */
+  private async readCommand(
     request: Request,
-    target: Target & { readonly _tag: "Actor" }
-  ): Promise<Response> {
+    actor: ExposedActor
+  ): Promise<ReadMessage | Response> {
     const mediaType = mediaTypeFault(request)
     if (mediaType !== undefined) {
       return problemResponse("unsupported-media-type", {
@@ -270,31 +278,30 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
         detail: "The body is not JSON in UTF-8, or ended early: send one object, with its `_tag`"
       })
     }
-    return this.ask(request, target, target.actor.readBody(json))
+    return actor.readBody(json)
   }
 
-  private async query(
-    request: Request,
-    url: URL,
-    target: Target & { readonly _tag: "Actor" }
-  ): Promise<Response> {
+  /** The message of a query string, or the problem of one that has none. */
+  private readQuery(url: URL, actor: ExposedActor): ReadMessage | Response {
     if (url.search.length > this.bytesMax) {
       return problemResponse("query-too-long", {
         detail: `The query string has more than ${this.bytesMax} characters: send a POST`
       })
     }
-    return this.ask(request, target, target.actor.readQuery(url.searchParams))
+    return actor.readQuery(url.searchParams)
   }
 
   private async ask(
     request: Request,
     { actor, id }: Target & { readonly _tag: "Actor" },
-    read: ReadMessage
+    read: ReadMessage | Response
   ): Promise<Response> {
     const { kind } = actor
-    const message = read._tag === "Read" ? read.message : undefined
+    const isRead = !(read instanceof Response) && read._tag === "Read"
+    const message = isRead ? read.message : undefined
     const refused = await this.refused(request, { _tag: "Ask", kind, id, message })
     if (refused !== undefined) return refused
+    if (read instanceof Response) return read
     if (read._tag === "Invalid") return problemResponse("invalid-message", { detail: read.detail })
     const { _tag: tag } = read.message
     const isQuery = actor.queries.some((query) => query.tag === tag)

@@ -23,14 +23,27 @@ export type ReadBody =
   /** The connection ended before it did. */
   | { readonly _tag: "Ended" }
 
-const joined = (parts: ReadonlyArray<Uint8Array>, bytes: number): Uint8Array => {
-  const whole = new Uint8Array(bytes)
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.byteLength
+const firstBytes = 1024
+
+/** The bytes of a body: copied, since a part of one byte may hold thousands. */
+class BodyBytes {
+  private whole = new Uint8Array(firstBytes)
+  private length = 0
+
+  add(part: Uint8Array): void {
+    const length = this.length + part.byteLength
+    if (length > this.whole.byteLength) {
+      const larger = new Uint8Array(Math.max(length, 2 * this.whole.byteLength))
+      larger.set(this.bytes())
+      this.whole = larger
+    }
+    this.whole.set(part, this.length)
+    this.length = length
   }
-  return whole
+
+  bytes(): Uint8Array {
+    return this.whole.subarray(0, this.length)
+  }
 }
 
 /** Reads a body of `bytesMax` bytes at most. */
@@ -39,15 +52,15 @@ export const readBody = async (request: Request, bytesMax: number): Promise<Read
   // The types of a body name no type for its parts; those of a request are bytes.
   const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader()
   if (reader === undefined) return { _tag: "Bytes", bytes: new Uint8Array() }
-  const parts: Array<Uint8Array> = []
+  const read = new BodyBytes()
   let bytes = 0
   for (;;) {
     const part = await reader.read().catch(() => undefined)
     if (part === undefined) return { _tag: "Ended" }
-    if (part.done) return { _tag: "Bytes", bytes: joined(parts, bytes) }
+    if (part.done) return { _tag: "Bytes", bytes: read.bytes() }
     bytes += part.value.byteLength
     if (bytes > bytesMax) return { _tag: "TooLarge" }
-    parts.push(part.value)
+    read.add(part.value)
   }
 }
 

@@ -50,7 +50,7 @@ export class LogStreams {
    * The events of a log. The stream ends with its node, when the log cannot be read, or when the
    * request is aborted: its reader connects again with the last id that it has, as browsers do.
    */
-  follow(key: string, entries: AsyncIterable<LogEntry<unknown>>, signal: AbortSignal): Response {
+  follow(key: string, entries: AsyncIterable<LogEntry<unknown>>, request: Request): Response {
     if (this.open >= this.max) {
       return problemResponse("unavailable", {
         detail: `The log of ${key} cannot be followed: ${this.max} logs are followed already. ` +
@@ -58,7 +58,7 @@ export class LogStreams {
         headers: { "retry-after": String(fullRetrySeconds) }
       })
     }
-    return new Response(this.eventsOf(entries, signal), { headers: eventHeaders })
+    return new Response(this.eventsOf(entries, request), { headers: eventHeaders })
   }
 
   /** The text of the next event, a comment when it does not come soon, or undefined at the end. */
@@ -78,16 +78,19 @@ export class LogStreams {
 
   private eventsOf(
     entries: AsyncIterable<LogEntry<unknown>>,
-    signal: AbortSignal
+    request: Request
   ): ReadableStream<Uint8Array> {
     const encoder = new TextEncoder()
     const iterator = entries[Symbol.asyncIterator]()
     let next: Promise<IteratorResult<LogEntry<unknown>>> | undefined
     let isOpen = true
+    // Its signal does not follow that of its server any more once the request itself is garbage.
+    let reader: Request | undefined = request
     this.open++
     const end = async (): Promise<void> => {
       if (!isOpen) return
       isOpen = false
+      reader = undefined
       this.open--
       await iterator.return?.()
     }
@@ -99,8 +102,10 @@ export class LogStreams {
           // The reader has gone, and with it whoever the end of the log would matter to.
           void end().catch(() => undefined)
         }
-        if (signal.aborted) leave()
-        else signal.addEventListener("abort", leave, { once: true })
+        // Servers send the head of an answer with its first bytes.
+        controller.enqueue(encoder.encode(": the log follows\n\n"))
+        if (reader?.signal.aborted === true) leave()
+        else reader?.signal.addEventListener("abort", leave, { once: true })
       },
       pull: async (controller) => {
         next ??= iterator.next()

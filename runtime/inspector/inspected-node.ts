@@ -32,8 +32,8 @@ export class InspectorStartFailed extends Error {
 }
 
 const listen = async (server: Server, port: number, host: string): Promise<void> => {
-  server.listen(port, host)
   try {
+    server.listen(port, host)
     await once(server, "listening")
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -45,10 +45,16 @@ const listen = async (server: Server, port: number, host: string): Promise<void>
   }
 }
 
+/** The name by which a request addresses a host; for all addresses of this machine, one of them. */
+const nameOf = (host: string): string => {
+  const reached = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host
+  return reached.includes(":") ? `[${reached}]` : reached
+}
+
 const urlOf = (server: Server, host: string): string => {
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/`
+  return `http://${nameOf(host)}:${port}/`
 }
 
 /**
@@ -66,7 +72,7 @@ export const startInspectedNode = async (
   const store = observedStore(options.store, (commit) => recorder.onCommit(commit))
   const node = await startNode({ ...options, store, observer: recorder })
   const source = { system: node.system, recorder, store: store.name }
-  const server = inspectorServer(source, hosts)
+  const server = inspectorServer(source, [nameOf(host), ...hosts])
   try {
     await listen(server, port, host)
   } catch (failure) {

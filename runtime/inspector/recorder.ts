@@ -65,6 +65,12 @@ export interface RecordedCommit {
   readonly timerMs: number | null | undefined
 }
 
+/** The beginning of a text: a copy, since a part of a string keeps the whole one in memory. */
+const cut = (text: string): string =>
+  text.length > contentCharsMax
+    ? `${Buffer.from(text.slice(0, contentCharsMax)).toString()}…`
+    : text
+
 /** A value as JSON, whatever it is. */
 const jsonOf = (value: unknown): string | undefined => {
   if (value === undefined) return undefined
@@ -75,17 +81,17 @@ const jsonOf = (value: unknown): string | undefined => {
   } catch {
     text = "a value that is no JSON"
   }
-  return text.length > contentCharsMax ? `${text.slice(0, contentCharsMax)}…` : text
+  return cut(text)
 }
 
 /** A reply as JSON; the words of a refusal or a failure. */
 const resultOf = (...[failure, reply]: Parameters<ReplyCallback>): string | undefined => {
   if (failure !== undefined) {
-    return "detail" in failure ? `${failure._tag}: ${failure.detail}` : failure._tag
+    return cut("detail" in failure ? `${failure._tag}: ${failure.detail}` : failure._tag)
   }
   if (!isRefusal(reply)) return jsonOf(reply)
   const { detail, reason } = reply
-  return detail === undefined ? reason : `${reason}: ${detail}`
+  return cut(detail === undefined ? reason : `${reason}: ${detail}`)
 }
 
 const stateOf = (stored: string): RecordedState => {

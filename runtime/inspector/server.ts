@@ -123,7 +123,7 @@ const answerTo = async (source: InspectorSource, url: string): Promise<Answer> =
   const path = (isApi ? pathname.slice("/api".length) : pathname) || "/"
   // The form of a kind opens an actor by its id.
   const wanted = searchParams.get("id")?.trim()
-  if (!isApi && wanted !== undefined && isActorId(wanted)) {
+  if (!isApi && wanted !== undefined && isActorId(wanted) && actorPath.test(path)) {
     return { status: 303, type: textType, body: "", headers: { location: `${path}/${wanted}` } }
   }
   try {

@@ -110,6 +110,40 @@ it("rejects a message that is not of the definition, before it is sent", async (
     .rejects.toThrow(/^chat\/room does not take this message: no such kind/)
 })
 
+it("refuses messages that would change on their way, or that a node answers itself", () => {
+  const define = (fields: Schema.Struct.Fields, tag = "Set") => () =>
+    defineActor("lamp", {
+      state: { On: {} },
+      // The types refuse some of these, and not those that change a string into another one.
+      messages: { [tag]: fields } as never,
+      initial: { _tag: "On" },
+      table: { On: { [tag]: () => stay() } } as never
+    })
+  const changed = [
+    Schema.StringFromUriComponent,
+    Schema.NumberFromString,
+    Schema.Array(Schema.Struct({ text: Schema.StringFromBase64 })),
+    Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(1)))
+  ]
+  for (const field of changed) {
+    expect(define({ field })).toThrow(
+      /^the Schema of Set of lamp changes a value or adds one: give/
+    )
+  }
+  const kept = [
+    Schema.Int,
+    Schema.optionalKey(Schema.String),
+    Schema.NullOr(Schema.Literals(["a", "b"])),
+    Schema.Json,
+    Schema.Record(Schema.String, Schema.Array(Schema.Struct({ n: Schema.Number }))),
+    Schema.String.check(Schema.isMinLength(1))
+  ]
+  for (const field of kept) expect(define({ field })).not.toThrow()
+  for (const tag of ["LiftQuarantine", "InspectActor"]) {
+    expect(define({}, tag)).toThrow(`lamp has a message ${tag}, which its node takes: rename it`)
+  }
+})
+
 it("says that a cell threw an error, and stays usable", async () => {
   const node = await start(chat)
   const failed = await node.ask(chat("room"), { _tag: "Break" }).catch((error: unknown) => error)

@@ -1,5 +1,4 @@
 /** What the types of a definition accept and reject; the compiler checks each line. */
-import { Effect } from "effect"
 import { expect, expectTypeOf, it } from "vitest"
 import { type ActorNode, append, become, defineActor, isRefusal, type LogEntry, type Refusal,
   refuse, Schema, stay } from "../../../runtime/main.ts"
@@ -125,14 +124,6 @@ it("rejects tables with missing cells and other states, actions, items and repli
       // @ts-expect-error the number is a string in JSON
       messages: { Set: { level: Schema.NumberFromString } },
       table: { On: { Set: () => stay() } }
-    })
-    defineActor("lamp", {
-      ...shared,
-      // A default is no other value.
-      messages: {
-        Set: { level: Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))) }
-      },
-      table: { On: { Set: (_, { level }) => stay().reply(level) } }
     })
     defineActor("lamp", {
       ...shared,

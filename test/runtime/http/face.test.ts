@@ -542,6 +542,14 @@ describe("authorize", () => {
     expect([head.status, head.body]).toEqual([401, null])
   })
 
+  it("may return one Response many times", async () => {
+    const denied = unauthenticated("Bearer")
+    const handler = withAuthorize(() => denied)
+    for (let time = 0; time < 2; time++) {
+      expect(await seen(await get(handler, visits))).toBe("401 unauthenticated unchanged")
+    }
+  })
+
   it("is asked before anybody learns what is wrong with a message", async () => {
     const accesses: Array<unknown> = []
     const handler = withAuthorize((_, access) => {
@@ -552,8 +560,12 @@ describe("authorize", () => {
     expect(await invalid.clone().text()).not.toMatch(/Add|by|integer/)
     expect(await seen(invalid)).toBe("403 forbidden unchanged")
     expect(await seen(await get(handler, `${visits}?_tag=x`))).toBe("403 forbidden unchanged")
+    const noMessage = { "content-type": "text/plain" }
+    expect((await post(handler, visits, "x", noMessage)).status).toBe(403)
+    expect((await post(handler, visits, "{")).status).toBe(403)
+    expect((await post(handler, visits, `"${"x".repeat(100_000)}"`)).status).toBe(403)
     const ask = { _tag: "Ask", kind: "counter", id: "visits", message: undefined }
-    expect(accesses).toEqual([ask, ask])
+    expect(accesses).toEqual([ask, ask, ask, ask, ask])
   })
 
   it("refuses by all values but true", async () => {
@@ -613,20 +625,13 @@ describe("the options", () => {
       "counter has no message Subtract with a Schema of its own: name one that it has"
     )
     // @ts-expect-error only the timer sends it
-    expect(expose(room, { commands: ["Due"] }).kind).toBe("chat-room")
+    expect(() => expose(room, { commands: ["Due"] })).toThrow(
+      "Due of chat-room comes from its timer only: expose another message"
+    )
     expect(() => expose(counter, { commands: ["Read"], queries: ["Read"] }))
       .toThrow("Read of counter is exposed twice: name it once, as command or query")
     expect(() => expose(room, { queries: ["Nest"] })).toThrow(
       "the query Nest of chat-room has a field tree that no query string can have"
     )
-  })
-
-  it("cannot expose the message of a timer, even where types do not refuse it", async () => {
-    const handler = httpFace(node, {
-      actors: [expose(room, { commands: ["Due"] as never })],
-      authorize: () => true
-    })
-    expect(await seen(await post(handler, lobby, { _tag: "Due" })))
-      .toBe("422 invalid-message unchanged")
   })
 })

@@ -1,4 +1,6 @@
 /** Logs of actors as Server-Sent Events. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { expose, type HttpAccess, httpFace } from "../../../runtime/http/index.ts"
 import { type ActorNode, memory, startNode } from "../../../runtime/main.ts"
@@ -25,14 +27,21 @@ const post = (text: string) => node.ask(room("lobby"), { _tag: "Post", text })
 const requestFor = (query = "", headers: Readonly<Record<string, string>> = {}, method = "GET") =>
   new Request(`http://service.test/actors/chat-room/lobby/log${query}`, { method, headers })
 
+/** With it the head of the answer is sent. */
+const greeting = ": the log follows\n\n"
+
 const readerOf = ({ body }: Response) => {
   if (body === null) throw new Error("the answer has no body")
   const decoder = new TextDecoder()
   const reader = body.getReader()
+  const part = async (): Promise<string> => {
+    const { done, value } = await reader.read()
+    return done ? "end" : decoder.decode(value)
+  }
   return {
     next: async () => {
-      const { done, value } = await reader.read()
-      return done ? "end" : decoder.decode(value)
+      const text = await part()
+      return text === greeting ? part() : text
     },
     cancel: () => reader.cancel()
   }
@@ -123,6 +132,25 @@ it("ends when its request is aborted, before and after it began", async () => {
   expect(await end).toBe("end")
   const late = readerOf(await face(new Request(requestFor(), { signal: AbortSignal.abort() })))
   expect(await late.next()).toBe("end")
+  const next = readerOf(await face(requestFor()))
+  expect(await next.next()).toMatch(/^id: 1\n/)
+  await next.cancel()
+})
+
+it("ends when its request is aborted after the request itself was collected", async () => {
+  setFlagsFromString("--expose-gc")
+  // The flag gives it to new contexts only.
+  const collect = runInNewContext("gc") as () => void
+  await post("one")
+  const face = faceOf({ logStreamsMax: 1 })
+  const gone = new AbortController()
+  const events = readerOf(await face(new Request(requestFor(), { signal: gone.signal })))
+  await events.next()
+  const end = events.next()
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  gone.abort()
+  expect(await end).toBe("end")
   const next = readerOf(await face(requestFor()))
   expect(await next.next()).toMatch(/^id: 1\n/)
   await next.cancel()

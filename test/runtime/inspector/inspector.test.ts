@@ -293,9 +293,11 @@ describe("its server", () => {
     }
   })
 
-  it("opens an actor by its id", async () => {
+  it("opens an actor by its id, of a kind only", async () => {
     const { headers, status } = await get("/actors/auction?id=lamp")
     expect([status, headers["location"]]).toEqual([303, "/actors/auction/lamp"])
+    const elsewhere = await get("/.//elsewhere.example?id=lamp")
+    expect([elsewhere.status, elsewhere.headers["location"]]).toEqual([404, undefined])
   })
 
   it("does not start on a port that is taken, and stops the node again", async () => {
@@ -303,6 +305,17 @@ describe("its server", () => {
     const starting = startInspectedNode({ actors: [], store: memory() }, { port: Number(port) })
     await expect(starting).rejects.toThrow(InspectorStartFailed)
     await expect(starting).rejects.toThrow(/cannot listen on 127\.0\.0\.1:\d+: .* another port/)
+  })
+
+  it("does not start on what is no port", async () => {
+    const starting = startInspectedNode({ actors: [], store: memory() }, { port: 70_000 })
+    await expect(starting).rejects.toThrow(InspectorStartFailed)
+  })
+
+  it.each(["127.0.0.2", "0.0.0.0"])("answers at its URL when it listens on %s", async (host) => {
+    const other = await startInspectedNode({ actors: [], store: memory() }, { host, port: 0 })
+    expect((await request(other.inspectorUrl)).status).toBe(200)
+    await other.stop()
   })
 
   it("starts as its README says", async () => {

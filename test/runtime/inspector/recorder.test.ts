@@ -1,4 +1,6 @@
 /** The record of the inspector is bounded, and says honestly what it does not know. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { expect, it } from "vitest"
 import { address, encodeStoredState } from "../../../runtime/index.ts"
 import { Recorder } from "../../../runtime/inspector/recorder.ts"
@@ -48,6 +50,29 @@ it("cuts long messages, and shows those that are no JSON", () => {
   expect(second?.content).toBe("a value that is no JSON")
   expect(first?.content).toHaveLength(4 * 1024 + 1)
   expect(first?.isFromTimer).toBe(true)
+})
+
+it("keeps the beginning of long replies and details, and not the whole of them", () => {
+  setFlagsFromString("--expose-gc")
+  // The flag gives it to new contexts only.
+  const collect = runInNewContext("gc") as () => void
+  const recorder = new Recorder()
+  const charsEach = 500_000
+  const messages = 100
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < messages; n++) {
+    const ended = recorder.onMessage(of, { _tag: "Say" }, false)
+    const text = `${n}`.repeat(charsEach).slice(0, charsEach)
+    if (n % 2 === 0) ended(undefined, text)
+    else ended(undefined, { _tag: "Refused", reason: "Long", detail: text })
+  }
+  for (const { result } of recorder.messagesOf(of, messages)) {
+    expect(result).toHaveLength(4 * 1024 + 1)
+  }
+  collect()
+  // What is cut off would be 50 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(messages * charsEach / 4)
 })
 
 it("keeps the last 2,000 commits, and those of each actor in order", () => {
