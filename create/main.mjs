@@ -74,7 +74,7 @@ const readArguments = (args, environment) => {
   const options = {
     store: { type: "string", default: "embedded" },
     runtime: { type: "string", default: environment.RESTANTE_RUNTIME },
-    help: { type: "boolean" },
+    help: { type: "boolean", short: "h" },
     version: { type: "boolean" }
   }
   let parsed
@@ -85,7 +85,7 @@ const readArguments = (args, environment) => {
   }
   const { positionals: [folder, ...more], values } = parsed
   if (values.help || values.version) return values
-  if (folder === undefined) {
+  if (folder === undefined || folder === "") {
     throw usageFailure("the project has no name: add one, as in `npm create restante my-app`")
   }
   if (more.length > 0) {
@@ -101,10 +101,12 @@ const readArguments = (args, environment) => {
 /** The name of a project in this folder. Throws unless npm takes it as the name of a package. */
 const nameOf = (folder) => {
   const name = basename(folder)
-  if (/^[a-z0-9][a-z0-9._-]*$/.test(name) && name.length <= nameCharsMax) return name
+  const isTaken = ["node_modules", "favicon.ico"].includes(name)
+  if (!isTaken && /^[a-z0-9][a-z0-9._-]*$/.test(name) && name.length <= nameCharsMax) return name
   throw usageFailure(
     `"${name}" cannot be the name of a project: npm takes lower-case letters, digits, "-", "_" ` +
-      `and ".", ${nameCharsMax} at most, a letter or digit first. Choose a name such as my-app`
+      `and ".", ${nameCharsMax} at most, a letter or digit first, and no name of its own. ` +
+      "Choose a name such as my-app"
   )
 }
 
@@ -143,11 +145,17 @@ const assertEmpty = (folder) => {
   )
 }
 
+const gzipMagic = "1f8b"
+
+const isGzip = (file) =>
+  attempt(`${file} cannot be read`, () => readFileSync(file)).subarray(0, 2).toString("hex") ===
+    gzipMagic
+
 /** The tarball of the runtime, or undefined: then npm gets it from its registry. */
 const tarballOf = (path) => {
   if (path === undefined || path === "") return undefined
   const file = resolve(path)
-  if (file.endsWith(".tgz") && existsSync(file)) return file
+  if (file.endsWith(".tgz") && existsSync(file) && isGzip(file)) return file
   throw usageFailure(
     `${file} is no tarball of @restante/runtime: pack it by \`npm pack --workspace runtime\` ` +
       "in a clone of restante, and give the path of the .tgz file"
@@ -213,7 +221,10 @@ const create = ({ folder, runtime, store }) => {
   assertEmpty(folder)
   writeProject(folder, filesOf(name, store, tarball), tarball)
   const way = relative(process.cwd(), folder)
-  return `${name} is ready. Its actors are kept ${stores[store].about}. Next:
+  const hint = tarball === undefined
+    ? "If npm does not find @restante/runtime, create the project again with --runtime FILE.\n\n"
+    : ""
+  return `${hint}${name} is ready. Its actors are kept ${stores[store].about}. Next:
 
   ${way === "" ? "" : `cd ${way} && `}npm install
   npm run dev

@@ -7,6 +7,6 @@ const secret = process.env["CLUSTER_SECRET"]
 export const openStore = (): Store =>
   nats(
     process.env["NATS_URL"] ?? "nats://127.0.0.1:4222",
-    // Without a secret, the nodes trust every client of these servers.
+    // Nodes on servers that others can reach need a secret, the same on all of them.
     secret === undefined ? {} : { secret }
   )

@@ -180,6 +180,16 @@ const assertMessages = (kind: string, messages: Shape): void => {
   }
 }
 
+/** The types require each cell; a program may run without having its types checked. */
+const assertCells = (kind: string, { messages, state, table }: AnyOptions): void => {
+  if (Schema.isSchema(state) || Schema.isSchema(messages)) return
+  for (const from of Object.keys(state)) {
+    const missing = Object.keys(messages).find((tag) => typeof table[from]?.[tag] !== "function")
+    if (missing === undefined) continue
+    throw new TypeError(`the table of ${kind} has no cell for ${missing} in ${from}: add it`)
+  }
+}
+
 type AnyPerformer = (action: Tagged, context: PerformContext) => Performed<Tagged>
 
 /** The runtime's `perform`: a failure is logged, and does not restart the actor. */
@@ -299,6 +309,7 @@ const definitionOf = (kind: string, options: AnyOptions) => {
   assertNames(kind, [state, ...migrations.map(({ state }) => state)])
   assertPerformers(kind, options)
   assertMessages(kind, messages)
+  assertCells(kind, options)
   const items = log === undefined ? undefined : itemCodec(log)
   const checkMessage = messageCheck(kind, messages, timer)
   const protocol = {

@@ -1,6 +1,6 @@
 /** Projects that `create-restante` has written, and their programs as processes. */
 import { spawnSync } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { eventually, Running } from "../e2e/process.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
@@ -45,6 +45,7 @@ export interface ListeningProgram {
   /** Requests the counter of this id, and returns status and body. */
   readonly request: (method: string, id: string) => Promise<readonly [number, unknown]>
   readonly process: Running
+  readonly port: number
 }
 
 /** Starts a program of a project on ports of its own; resolves when it answers. */
@@ -72,13 +73,14 @@ export const listen = async (
     if (running.isOver) throw new Error(`the program has ended:\n${running.output}`)
     return await request("GET", "visits").catch(() => undefined)
   })
-  return { request, process: running }
+  return { request, process: running, port }
 }
 
-/** Replaces a text in a file of a project. */
+/** Replaces a text in a file of a project, as editors do: by a new file of the same name. */
 export const edit = (folder: string, path: string, from: string, to: string): void => {
   const file = join(folder, path)
   const text = readFileSync(file, "utf8")
   if (!text.includes(from)) throw new Error(`${path} has no ${from}`)
-  writeFileSync(file, text.replace(from, to))
+  writeFileSync(`${file}.new`, text.replace(from, to))
+  renameSync(`${file}.new`, file)
 }

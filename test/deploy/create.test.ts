@@ -92,6 +92,22 @@ describe("a project from the packed packages", () => {
     expect(await second.process.stop()).toEqual({ code: 0, signal: null })
   })
 
+  it("says what stops it from starting: a port, and a folder, that others use", async () => {
+    const first = await listen(folder, ["dist/src/main.js"])
+    const port = String(first.port)
+    const main = join(folder, "dist/src/main.js")
+    const start = (variables: Readonly<Record<string, string>>) =>
+      execute(process.execPath, [main], { cwd: folder, env: { ...process.env, ...variables } })
+        .catch((error: unknown) => String(Object(error).stderr))
+    expect(await start({ PORT: port, DATA_DIR: join(folder, "other") })).toMatch(
+      /^the server cannot listen: .*EADDRINUSE.*\. Set PORT to one that is free\n$/
+    )
+    expect(await start({ PORT: "0", DATA_DIR: join(folder, "data") })).toMatch(
+      /^the node does not start on .*data: another program has .* open \(process \d+\)\. /
+    )
+    await first.process.stop()
+  })
+
   it.each([
     ["memory", []],
     ["nats", ["@nats-io/jetstream", "@nats-io/kv", "@nats-io/transport-node"]]
@@ -113,6 +129,7 @@ describe("the command", () => {
   it("prints its help and its version", () => {
     const folder = temporaryFolder()
     expect(create(folder, ["--help"]).output).toContain("npm create restante my-app")
+    expect(create(folder, ["-h"]).output).toBe(create(folder, ["--help"]).output)
     expect(create(folder, ["--version"]).output).toBe(`${version}\n`)
     expect(readdirSync(folder)).toEqual([])
   })
@@ -124,8 +141,20 @@ describe("the command", () => {
     expect([code, output]).toEqual([0, expect.stringContaining("\n  npm install\n")])
   })
 
+  it("refuses a file that is no tarball, whatever it is called", () => {
+    const folder = temporaryFolder()
+    const file = join(folder, "runtime.tgz")
+    writeFileSync(file, "junk")
+    const { code, errors } = create(folder, ["app", "--runtime", file])
+    expect([code, readdirSync(folder)]).toEqual([64, ["runtime.tgz"]])
+    expect(errors).toMatch(/runtime\.tgz is no tarball of @restante\/runtime: pack it/)
+  })
+
   it.each([
     [[], /has no name: add one/],
+    [[""], /has no name: add one/],
+    [["node_modules"], /"node_modules" cannot be the name of a project/],
+    [["app", "--runtime", join(root, "package.json")], /package\.json is no tarball/],
     [["a", "b"], /more than one name \(a, b\): give one/],
     [["My App"], /"My App" cannot be the name of a project: .* Choose a name such as my-app\./],
     [["app", "--store", "disk"], /disk is no store: --store takes one of memory, embedded, nats/],

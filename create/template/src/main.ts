@@ -18,13 +18,27 @@ const startInspected = async (options: ActorNodeOptions): Promise<ActorNode> => 
   return inspected
 }
 
-const start = process.argv.includes("--inspector") ? startInspected : startNode
-const node = await start({ actors: [counter], store: openStore() })
-const server = createServer(route(node)).listen(port, host)
-await once(server, "listening")
-process.stdout.write(`http://localhost:${port}/counters/visits\n`)
+/** Starts both; the node stops again when the server cannot listen. */
+const run = async (): Promise<void> => {
+  const start = process.argv.includes("--inspector") ? startInspected : startNode
+  const node = await start({ actors: [counter], store: openStore() })
+  const server = createServer(route(node))
+  try {
+    server.listen(port, host)
+    await once(server, "listening")
+  } catch (cause) {
+    await node.stop()
+    throw new Error(`the server cannot listen: ${cause}. Set PORT to one that is free`, { cause })
+  }
+  process.stdout.write(`http://localhost:${port}/counters/visits\n`)
 
-// The server answers what it has accepted, and then the node stops.
-const stop = () => server.close(() => void node.stop())
-process.once("SIGINT", stop)
-process.once("SIGTERM", stop)
+  // The server answers what it has accepted, and then the node stops.
+  const stop = () => server.close(() => void node.stop())
+  process.once("SIGINT", stop)
+  process.once("SIGTERM", stop)
+}
+
+await run().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+  process.exit(1)
+})

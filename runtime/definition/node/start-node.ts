@@ -1,6 +1,6 @@
 /** A node of defined actors by promises. */
 import { Cause, Deferred, Effect, Exit, ManagedRuntime, Stream } from "effect"
-import { keyOf, type Tagged } from "../../actor/index.ts"
+import { keyOf, StorageLocked, type Tagged } from "../../actor/index.ts"
 import { System, type SystemApi } from "../../system.ts"
 import { type ActorNodeOptions, actorSystem } from "./actor-node.ts"
 import { askByCallback } from "../asks.ts"
@@ -31,6 +31,10 @@ export interface ActorNode {
 
 const reasonOf = (error: unknown): string => {
   if (typeof error === "object" && error !== null && "detail" in error) return String(error.detail)
+  if (error instanceof StorageLocked) {
+    const { path, pid } = error
+    return `another program has ${path} open${pid === undefined ? "" : ` (process ${pid})`}`
+  }
   if (error instanceof Error && error.message !== "") return error.message
   return typeof error === "object" && error !== null && "_tag" in error
     ? String(error._tag)

@@ -253,6 +253,20 @@ it("has the same core by effects", async () => {
   expect(await Effect.runPromise(run)).toEqual({ tag: "UnknownMessage", texts: ["one"] })
 })
 
+it("refuses a table without a cell, which a program without types can have", () => {
+  const define = () =>
+    defineActor("lamp", {
+      state: { On: {}, Off: {} },
+      messages: { Switch: {}, Read: {} },
+      initial: { _tag: "On" },
+      table: {
+        On: { Switch: () => stay(), Read: () => stay() },
+        Off: { Read: () => stay() }
+      } as never
+    })
+  expect(define).toThrow("the table of lamp has no cell for Switch in Off: add it")
+})
+
 it("refuses definitions that contradict themselves", () => {
   const table = { On: { Set: () => append("x") } }
   const options = { state: { On: {} }, messages: { Set: {} }, initial: { _tag: "On" } } as const
