@@ -66,7 +66,8 @@ export const startRestate = async (folder: string): Promise<Restate> => {
   const service = await startProgram(
     process.execPath,
     [script, dirname(installed), String(port)],
-    {},
+    // By default it logs each invocation.
+    { RESTATE_LOGGING: "ERROR", NODE_ENV: "production" },
     originOf(port),
     "",
     // It answers HTTP/2 only; the admin of the server calls it when it is registered.

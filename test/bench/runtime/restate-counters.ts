@@ -2,11 +2,18 @@
 import { Agent } from "undici"
 import type { Counters } from "./counters.ts"
 
+/** A server that does not answer fails the bench. */
+const answerWithinMs = 20_000
+
 const isCount = (value: unknown): value is number => typeof value === "number"
 
 /** `origin`: of the ingress of a Restate server. */
 export const restateCounters = async (origin: string, inFlight: number): Promise<Counters> => {
-  const agent = new Agent({ connections: inFlight, pipelining: 1 })
+  const agent = new Agent({
+    connections: inFlight,
+    pipelining: 1,
+    headersTimeout: answerWithinMs
+  })
   return {
     add: async (id) => {
       const { body, statusCode } = await agent.request({

@@ -25,6 +25,19 @@ interface ObjectContext {
 }
 
 const [folder = "", port = ""] = process.argv.slice(2)
+
+// The SDK needs this of Node 22, and the bench runs on Node 20.
+const withResolvers = () => {
+  let resolve: (value: unknown) => void = () => undefined
+  let reject: (cause: unknown) => void = () => undefined
+  const promise = new Promise((resolved, rejected) => {
+    resolve = resolved
+    reject = rejected
+  })
+  return { promise, resolve, reject }
+}
+if (!("withResolvers" in Promise)) Object.assign(Promise, { withResolvers })
+
 // The module has at least what the interface names.
 const { object, serve } = createRequire(join(folder, "package.json"))(
   "@restatedev/restate-sdk"
