@@ -6,9 +6,9 @@ import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects, ignoreReply,
   inspect, type MessageStep, type Quarantine, RecallReads, type ReplyCallback,
   Supervisor } from "./activation/index.ts"
-import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
-  encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
-  shardOf, type Tagged, UnknownMessage } from "./actor/index.ts"
+import { type Address, type AnyBehavior, AskTimeout, decodeMessage, encodeAskFailure, encodeMessage,
+  encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
+  type Tagged, UnknownMessage } from "./actor/index.ts"
 import { type Clocks, type Fork, laterWith, runWithin, waitUntil } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
@@ -326,7 +326,9 @@ export class Node {
       return failure === undefined ? encodeReply(reply) : encodeAskFailure(failure)
     } catch (cause) {
       this.log("a reply cannot be sent", cause, to)
-      return encodeAskFailure(new ActorDefect({ key: keyOf(to) }))
+      // The message may be committed, so a failure that says "unchanged" would be wrong.
+      const deadlineMs = this.context.limits.askDeadlineMs
+      return encodeAskFailure(new AskTimeout({ key: keyOf(to), deadlineMs }))
     }
   }
 

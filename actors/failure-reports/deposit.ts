@@ -12,7 +12,7 @@ import { askMailbox, localDeliveryIdRandom, type MailboxMessage,
 import { accountKind, askerOf, type Caller } from "../schemas.ts"
 import { sha256 } from "../secret-hash.ts"
 import type { AdmitFailureReport, AdmitFailureReportReply, FailureCause } from "./admission.ts"
-import { openReportsMailbox, reportsMailboxName } from "./mailbox-opening.ts"
+import { openReportsMailbox, reportsMailboxName } from "./default-mailbox.ts"
 import type { FailureReportProgress, FailureReportTo, ReportFailure } from "./report.ts"
 
 /** What is asked of an account here; its module has all of its messages. */

@@ -2,8 +2,8 @@
 export { ReportsLookup } from "./account-lookup.ts"
 export { AdmitFailureReport, admitFailureReport, type AdmitFailureReportReply, type FailureCause,
   FailureReports, withReportsMailbox } from "./admission.ts"
+export { openReportsMailbox, reportsMailboxName } from "./default-mailbox.ts"
 export { reportFailure } from "./deposit.ts"
-export { openReportsMailbox, reportsMailboxName } from "./mailbox-opening.ts"
 export { afterReportStep, beginReportStep, FailureReport, FailureReportAddressed,
   FailureReportSettled, failureReportsFormat, isReportWaiting, mayReportAgain, originOf,
   type ReportFailure, undeliveredText, withoutWaitingReport } from "./report.ts"

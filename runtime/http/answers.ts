@@ -77,6 +77,7 @@ const unavailable = ({ key }: SentMessage, { cause, retryAfterMs }: ActorUnavail
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000))
   return problemResponse("unavailable", {
     detail: `${key} takes no message: ${reason}. Nothing changed; try again in ${seconds} s`,
+    outcome: "unchanged",
     headers: { "retry-after": String(seconds) },
     members: { retryAfterMs }
   })
@@ -95,19 +96,24 @@ const unknownReasons: ReadonlyMap<string, string> = new Map([
 export const failureResponse = (sent: SentMessage, error: unknown): Response => {
   const { key, tag } = sent
   if (error instanceof InvalidMessage) {
-    return problemResponse("invalid-message", { detail: error.message.slice(0, detailCharsMax) })
+    return problemResponse("invalid-message", {
+      detail: error.message.slice(0, detailCharsMax),
+      outcome: "unchanged"
+    })
   }
   if (error instanceof ActorUnavailable) return unavailable(sent, error)
   if (error instanceof CommitRejected) {
     return problemResponse("not-stored", {
       detail: `${key} could not store what it decided on ${tag}: nothing changed. ` +
-        "Ask the operator to check the store"
+        "Ask the operator to check the store",
+      outcome: "unchanged"
     })
   }
   if (error instanceof ActorError && error.outcome === "unchanged") {
     return problemResponse("failed", {
       detail: `${key} failed on ${tag} and changed nothing: the log of the service has the ` +
-        "cause. Report it to the operator"
+        "cause. Report it to the operator",
+      outcome: "unchanged"
     })
   }
   const cause = error instanceof ActorError ? causeOf(error) : ""

@@ -130,7 +130,8 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
       this.report(error)
       return problemResponse("failed", {
         detail: "The request failed before an actor received it: the log of the service has the " +
-          "cause. Report it to the operator"
+          "cause. Report it to the operator",
+        outcome: "unchanged"
       })
     }
   }
@@ -189,7 +190,9 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
   private async answer(request: Request): Promise<Response> {
     const url = new URL(request.url)
     const target = this.targetOf(url.pathname)
-    if (target._tag === "Nothing") return problemResponse("not-found", { detail: target.detail })
+    if (target._tag === "Nothing") {
+      return problemResponse("not-found", { detail: target.detail, outcome: "unchanged" })
+    }
     const { method } = request
     const methods = methodsOf(target)
     const allow = methods.join(", ")
@@ -198,7 +201,11 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     }
     if (!methods.includes(method)) {
       const detail = `The path takes no ${method}: use ${methods.join(" or ")}`
-      return problemResponse("method-not-allowed", { detail, headers: { allow } })
+      return problemResponse("method-not-allowed", {
+        detail,
+        headers: { allow },
+        outcome: "unchanged"
+      })
     }
     switch (target._tag) {
       case "Document":
@@ -225,7 +232,8 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     // A copy: the caller may return the same one each time.
     if (decision instanceof Response) return decision.clone()
     return problemResponse("forbidden", {
-      detail: "The caller may not do this: ask the operator of the service for access"
+      detail: "The caller may not do this: ask the operator of the service for access",
+      outcome: "unchanged"
     })
   }
 
@@ -247,7 +255,8 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     if (from === undefined) {
       return problemResponse("invalid-message", {
         detail: `The log of ${kind}/${id} has no such item: use a number from 1 as \`from\`, or ` +
-          "the id of an event as Last-Event-ID"
+          "the id of an event as Last-Event-ID",
+        outcome: "unchanged"
       })
     }
     if (request.method === "HEAD") return this.streams.head()
@@ -263,19 +272,22 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     if (mediaType !== undefined) {
       return problemResponse("unsupported-media-type", {
         detail: `The body is not read, since ${mediaType}`,
+        outcome: "unchanged",
         headers: { "accept-post": "application/json" }
       })
     }
     const body = await readBody(request, this.bytesMax)
     if (body._tag === "TooLarge") {
       return problemResponse("message-too-large", {
-        detail: `The body has more than ${this.bytesMax} bytes: send a smaller message`
+        detail: `The body has more than ${this.bytesMax} bytes: send a smaller message`,
+        outcome: "unchanged"
       })
     }
     const json = body._tag === "Bytes" ? parsedJson(body.bytes) : undefined
     if (json === undefined) {
       return problemResponse("malformed-message", {
-        detail: "The body is not JSON in UTF-8, or ended early: send one object, with its `_tag`"
+        detail: "The body is not JSON in UTF-8, or ended early: send one object, with its `_tag`",
+        outcome: "unchanged"
       })
     }
     return actor.readBody(json)
@@ -285,7 +297,8 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
   private readQuery(url: URL, actor: ExposedActor): ReadMessage | Response {
     if (url.search.length > this.bytesMax) {
       return problemResponse("query-too-long", {
-        detail: `The query string has more than ${this.bytesMax} characters: send a POST`
+        detail: `The query string has more than ${this.bytesMax} characters: send a POST`,
+        outcome: "unchanged"
       })
     }
     return actor.readQuery(url.searchParams)
@@ -302,7 +315,9 @@ class HttpFace<Actors extends ReadonlyArray<ExposedActor>> {
     const refused = await this.refused(request, { _tag: "Ask", kind, id, message })
     if (refused !== undefined) return refused
     if (read instanceof Response) return read
-    if (read._tag === "Invalid") return problemResponse("invalid-message", { detail: read.detail })
+    if (read._tag === "Invalid") {
+      return problemResponse("invalid-message", { detail: read.detail, outcome: "unchanged" })
+    }
     const { _tag: tag } = read.message
     const isQuery = actor.queries.some((query) => query.tag === tag)
     return this.send({ key: `${kind}/${id}`, tag, isQuery }, actor, id, read.message)

@@ -55,6 +55,7 @@ export class LogStreams {
       return problemResponse("unavailable", {
         detail: `The log of ${key} cannot be followed: ${this.max} logs are followed already. ` +
           `Try again in ${fullRetrySeconds} s`,
+        outcome: "unchanged",
         headers: { "retry-after": String(fullRetrySeconds) }
       })
     }

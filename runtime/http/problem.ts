@@ -43,7 +43,7 @@ export const answerHeaders = {
 export interface ProblemParts {
   /** What happened, to what, and what to do. It must not have secrets of the service. */
   readonly detail: string
-  readonly outcome?: MessageOutcome
+  readonly outcome: MessageOutcome
   /** Replaces the status of the problem. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -54,7 +54,7 @@ export interface ProblemParts {
 /** The answer for a problem. */
 export const problemResponse = (
   name: ProblemName,
-  { detail, headers, members, outcome = "unchanged", status }: ProblemParts
+  { detail, headers, members, outcome, status }: ProblemParts
 ): Response => {
   const { status: usualStatus, title } = problems[name]
   const document = {
@@ -79,5 +79,6 @@ export const unauthenticated = (challenge: string): Response =>
   problemResponse("unauthenticated", {
     detail: "The request does not say who sends it, or its credentials are wrong: " +
       `send it with the field Authorization for ${challenge}`,
+    outcome: "unchanged",
     headers: { "www-authenticate": challenge }
   })

@@ -123,8 +123,11 @@ const timerAfter = (
   return expected === 0 ? null : undefined
 }
 
-const charsOf = ({ changesState, state }: RecordedCommit): number =>
-  changesState ? state?.text?.length ?? 0 : 0
+/** Characters in memory that the number of an item stands for, about. */
+const numberChars = 8
+
+const charsOf = ({ appended, changesState, removed, state }: RecordedCommit): number =>
+  (changesState ? state?.text?.length ?? 0 : 0) + numberChars * (appended.length + removed.length)
 
 /** See the head of this file. */
 export class Recorder implements MessageObserver {

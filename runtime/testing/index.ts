@@ -1,10 +1,10 @@
 /** The deterministic simulator: whole clusters with the real runtime, in virtual time. */
 export { type AnyMessage, type ApplyCommit, type ClientAnswer, ClusterClient, type ClusterNoise,
-  type ClusterOptions, type ClusterPlan, faithful, type Fault, faultOf, incarnationPrefix,
-  type NodeEnvironment, type NodeLater, type NodeNetwork, NodeProcess, type NodeSeams, noiseOf,
-  quiet, rollingRestarts, SharedBlobs, SharedCalls, SharedRecords, type SharedStore,
-  SimulatedCluster, type StorageLine, type StoredChange, type StoreEvents, type StoreParts,
-  streamCount, upTo } from "./cluster/index.ts"
+  type ClusterOptions, type ClusterPlan, commitFateOf, faithful, type Fault, faultOf,
+  incarnationPrefix, type NodeEnvironment, type NodeLater, type NodeNetwork, NodeProcess,
+  type NodeSeams, noiseOf, quiet, rollingRestarts, SharedBlobs, SharedCalls, SharedRecords,
+  type SharedStore, SimulatedCluster, type StorageLine, type StoredChange, type StoreEvents,
+  type StoreParts, streamCount, upTo } from "./cluster/index.ts"
 export { byResource, check, Contradiction, expectLinearizable, type HistoryOperation, type Model,
   type OperationOutcome, type Verdict } from "./history/index.ts"
 export { startTestNode, type TestNode, type TestNodeOptions } from "./node/index.ts"

@@ -101,7 +101,7 @@ describe("npm publish", () => {
 
 describe("the report of the public API", () => {
   const reportOf = (folder: string): string => {
-    const generator = join(root, "deploy/generate/public-api.mjs")
+    const generator = join(root, "deploy/generate/api/public-api.mjs")
     const { code, output } = run(process.execPath, [generator, folder])
     if (code !== 0) throw new Error(output)
     return output
@@ -113,7 +113,7 @@ describe("the report of the public API", () => {
 
   it("has a page of the reference for each entry of the runtime: `npm run api` writes them", () => {
     const folder = temporaryFolder()
-    const generator = join(root, "deploy/generate/reference.mjs")
+    const generator = join(root, "deploy/generate/api/reference.mjs")
     const { code, output } = run(process.execPath, [generator, folder])
     expect(code, output).toBe(0)
     const pages = "docs/runtime/reference"

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url"
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /**
- * A report of types is no page; `deploy/generate/public-api.mjs` writes it. The template has the
- * page of another project.
+ * A report of types is no page; `deploy/generate/api/public-api.mjs` writes it. The template has
+ * the page of another project.
  */
 const isForeign = (path: string): boolean =>
   /(^|\/)((node_modules|dist|data|template|\.git)\/|public-api\.md$)/.test(path)

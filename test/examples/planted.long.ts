@@ -1,7 +1,7 @@
 /** The simulation of each example finds a planted bug, and passes on the same seeds without it. */
 import { describe, expect, it } from "vitest"
 import { SimulationFailed } from "../../runtime/testing/index.ts"
-import { plantedExamples } from "./planted.ts"
+import { plantedExamples } from "./planted-bugs.ts"
 
 const seedsMax = 200
 /** Answers in one seed: fewer would test little. */

@@ -34,7 +34,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "repeated-for-ever": 6,
   "settled-together": 55,
   "settled-at-the-end": 299,
-  "jetstream-no-expectations": 11,
+  "jetstream-no-expectations": 8,
   "jetstream-lost-is-refused": 8,
   "jetstream-no-barrier": 102,
   "timers-all-read": 15,

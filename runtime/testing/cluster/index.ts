@@ -7,7 +7,8 @@ export { type Fault, faultOf, rollingRestarts } from "./faults.ts"
 export { type NetworkLine, SimulatedNetwork } from "./network.ts"
 export { incarnationPrefix, type NodeEnvironment, type NodeNetwork, NodeProcess,
   type NodeSeams } from "./node-process.ts"
-export { type ClusterNoise, noiseOf, quiet, streamCount, upTo } from "./noise.ts"
+export { type ClusterNoise, type CommitFate, commitFateOf, noiseOf, quiet, streamCount,
+  upTo } from "./noise.ts"
 export { SharedBlobs } from "./shared-blobs.ts"
 export { SharedCalls } from "./shared-calls.ts"
 export { SharedRecords } from "./shared-records.ts"

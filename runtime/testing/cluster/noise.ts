@@ -54,3 +54,23 @@ export const noiseOf = (random: Random): ClusterNoise => ({
   registryFaults: upTo(random, 0.1),
   slowMs: upTo(random, 100)
 })
+
+/**
+ * What becomes of one commit. `refused`: certainly not stored; `lost`: stored, without an answer;
+ * `doubt`: stored or not, and the store says only that; `late`, `silent`: stored much later, with
+ * or without an answer; `never`: not stored, without an answer.
+ */
+export type CommitFate = "kept" | "refused" | "lost" | "doubt" | "late" | "silent" | "never"
+
+/** Draws the fate of the next commit. */
+export const commitFateOf = (
+  { commitFails, commitHangs, commitLost }: ClusterNoise,
+  random: Random
+): CommitFate => {
+  let lot = random()
+  if ((lot -= commitFails) < 0) return "refused"
+  if ((lot -= commitLost) < 0) return random() < 0.5 ? "lost" : "doubt"
+  if ((lot -= commitHangs) >= 0) return "kept"
+  const kind = random()
+  return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"
+}

@@ -10,7 +10,7 @@ import { makeMemoryStorage } from "../../memory/index.ts"
 import { type Commit, type CommitOutcome, type ReportOutcome, Storage,
   type StorageApi } from "../../ports/index.ts"
 import type { Computer, Trace, VirtualTime } from "../time/index.ts"
-import { type ClusterNoise, streamCount } from "./noise.ts"
+import { type ClusterNoise, type CommitFate, commitFateOf, streamCount } from "./noise.ts"
 
 /** A node's connection to the store. */
 export interface StorageLine {
@@ -70,13 +70,6 @@ const lateMaxMs = 40_000
 const wayMaxMs = 6
 /** Fraction of the calls that are refused while their stream has no leader; the others wait. */
 const refusedFraction = 0.4
-
-/**
- * `refused`: certainly not stored; `lost`: stored, without an answer; `doubt`: stored or not, and
- * the store says only that; `late`, `silent`: stored much later, with or without an answer;
- * `never`: not stored, without an answer.
- */
-type Fate = "kept" | "refused" | "lost" | "doubt" | "late" | "silent" | "never"
 
 /** The members of one group on their way to a stream. */
 interface SentGroup {
@@ -235,8 +228,8 @@ export class ContractStore implements SharedStore {
         if (others.length > 0) throw new Error("a group has commits of several streams")
         const stream = this.stream(at)
         const refuses = this.refuses(stream)
-        const fates = group.map((one): Fate | CommitOutcome =>
-          tooLarge(one) ?? (refuses ? "refused" : this.fate())
+        const fates = group.map((one): CommitFate | CommitOutcome =>
+          tooLarge(one) ?? (refuses ? "refused" : commitFateOf(this.noise, time.random))
         )
         const way = () => wayMs(stream)
         const sent = this.send(computer, group, way, report, resume)
@@ -292,7 +285,7 @@ export class ContractStore implements SharedStore {
   /** Handles the members that do not arrive with their group; returns the indexes of the others. */
   private sendLate(
     computer: Computer,
-    fates: ReadonlyArray<Fate | CommitOutcome>,
+    fates: ReadonlyArray<CommitFate | CommitOutcome>,
     sent: SentGroup
   ): ReadonlyArray<number> {
     const onTime: Array<number> = []
@@ -317,7 +310,7 @@ export class ContractStore implements SharedStore {
     stream: Stream,
     atMs: number,
     onTime: ReadonlyArray<number>,
-    fates: ReadonlyArray<Fate | CommitOutcome>,
+    fates: ReadonlyArray<CommitFate | CommitOutcome>,
     sent: SentGroup
   ): void {
     const { time } = this
@@ -342,7 +335,7 @@ export class ContractStore implements SharedStore {
   /** What happens to a commit that does not arrive with its group. */
   private outOfTurn(
     computer: Computer,
-    fate: Fate | CommitOutcome,
+    fate: CommitFate | CommitOutcome,
     take: () => CommitOutcome,
     answer: (outcome: CommitOutcome) => void
   ): void {
@@ -368,16 +361,6 @@ export class ContractStore implements SharedStore {
   /** Whether a call is refused because its stream has no leader. */
   private refuses({ leaderlessUntilMs }: Stream): boolean {
     return leaderlessUntilMs > this.time.nowMs && this.time.random() < refusedFraction
-  }
-
-  private fate(): Fate {
-    const { commitFails, commitHangs, commitLost } = this.noise
-    let lot = this.time.random()
-    if ((lot -= commitFails) < 0) return "refused"
-    if ((lot -= commitLost) < 0) return this.time.random() < 0.5 ? "lost" : "doubt"
-    if ((lot -= commitHangs) >= 0) return "kept"
-    const kind = this.time.random()
-    return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"
   }
 
   private take(computer: Computer, commit: Commit): CommitOutcome {

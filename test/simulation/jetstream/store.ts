@@ -4,8 +4,8 @@
  * for a while what a leader of the past believes. Each write has its own fate.
  */
 import { Effect, Layer } from "effect"
-import { type ClusterNoise, type Computer, epochMs, type SharedStore, type StorageLine,
-  type StoreEvents, streamCount, type Trace,
+import { type ClusterNoise, commitFateOf, type Computer, epochMs, type SharedStore,
+  type StorageLine, type StoreEvents, streamCount, type Trace,
   type VirtualTime } from "../../../runtime/testing/index.ts"
 import { keyOf } from "../../../runtime/actor/address.ts"
 import { writeTimeoutMs } from "../../../runtime/limits.ts"
@@ -57,9 +57,6 @@ const refusals: ReadonlyArray<Reply> = [
   errorReply(tooManyBatches),
   errorReply(incompleteBatch)
 ]
-
-/** As in the simulated store that implements the port. */
-type Fate = "kept" | "refused" | "lost" | "doubt" | "late" | "silent" | "never"
 
 /** One stream's servers. */
 class StreamServers {
@@ -193,7 +190,7 @@ export class JetStreamStore implements SharedStore {
     const { time } = this
     const [, bucket = ""] = messages[0]?.subject.split(".") ?? []
     const servers = this.serversOf(`KV_${bucket}`)
-    const fate = this.fate()
+    const fate = commitFateOf(this.noise, time.random)
     const sentMs = time.nowMs
     if (fate !== "kept") {
       this.trace.note("store", () => `${client.computer.name}: a write is ${fate}`)
@@ -306,16 +303,6 @@ export class JetStreamStore implements SharedStore {
     // Only a majority purges.
     if (isPast && name !== "STREAM.PURGE") return servers.lostAtMs
     return servers.leaderlessUntilMs > nowMs ? undefined : nowMs
-  }
-
-  private fate(): Fate {
-    const { commitFails, commitHangs, commitLost } = this.noise
-    let lot = this.time.random()
-    if ((lot -= commitFails) < 0) return "refused"
-    if ((lot -= commitLost) < 0) return this.time.random() < 0.5 ? "lost" : "doubt"
-    if ((lot -= commitHangs) >= 0) return "kept"
-    const kind = this.time.random()
-    return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"
   }
 }
 

@@ -3,13 +3,14 @@
  * The public API of a package, from the types that it holds: of each entry, every exported name
  * with its declaration, and the declarations that these use without exporting them. `npm run api`
  * writes `<workspace>/public-api.md`, and a test compares it: so a change of the API shows in the
- * change that makes it. `node deploy/generate/public-api.mjs <folder>` prints the report of one.
+ * change that makes it. `node deploy/generate/api/public-api.mjs <folder>` prints the report of
+ * one.
  */
 import { writeFileSync } from "node:fs"
 import { isAbsolute } from "node:path"
-import { inRoot } from "../prepare.mjs"
+import { inRoot } from "../../prepare.mjs"
 import { exportsOf, idOf, readerOf, usedBy } from "./declarations.mjs"
-import { entriesOf, manifestOf, workspaces } from "./packages.mjs"
+import { entriesOf, manifestOf, workspaces } from "../packages.mjs"
 
 const reportFile = "public-api.md"
 

@@ -2,12 +2,12 @@
 /**
  * The API reference of the runtime: a page for each entry of its package, from the types and their
  * comments. `npm run api` writes the pages into `docs/runtime/reference`, and a test compares them.
- * `node deploy/generate/reference.mjs <folder>` writes them into another folder.
+ * `node deploy/generate/api/reference.mjs <folder>` writes them into another folder.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
-import { inRoot } from "../prepare.mjs"
+import { inRoot } from "../../prepare.mjs"
 import { exportsOf, idOf, readerOf, sorted, usedBy } from "./declarations.mjs"
 
 const packageFolder = "runtime"

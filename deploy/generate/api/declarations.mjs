@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs"
 import { join, posix } from "node:path"
 import { parseSync } from "rolldown/utils"
-import { entriesOf, manifestOf } from "./packages.mjs"
+import { entriesOf, manifestOf } from "../packages.mjs"
 
 const isRelative = (source) => source.startsWith(".")
 
