@@ -39,7 +39,7 @@ const stopsOf = (heading: string): ReadonlyArray<Stop> => {
 const walks = [
   { heading: "A deposit", filesMax: 30, filesEnteredMax: 57 },
   // A listing counts the admin's token as a guess of it until it is checked, in a file of its own.
-  { heading: "A listing", filesMax: 22, filesEnteredMax: 69 },
+  { heading: "A listing", filesMax: 22, filesEnteredMax: 62 },
   { heading: "A relay attempt", filesMax: 22 },
   { heading: "A handoff", filesMax: 22 }
 ]
@@ -103,8 +103,15 @@ const traceOf = async (name: string, act: () => Promise<void>): Promise<Readonly
   return text.trimEnd().split("\n")
 }
 
-const filesIn = (trace: ReadonlyArray<string>): ReadonlySet<string> =>
-  new Set(trace.flatMap((line) => line.split(" ")[1] ?? []))
+/** The last call of a request. What a listing has shown is recorded later, in a turn of its own. */
+const answeredCall = "http/pipeline/http-metrics.ts countRequest"
+
+/** The files that a request enters until it is answered, and what runs beside it. */
+const filesIn = (trace: ReadonlyArray<string>): ReadonlySet<string> => {
+  const end = trace.findIndex((line) => line.endsWith(answeredCall))
+  if (end === -1) throw new Error("the request has no answer in its trace")
+  return new Set(trace.slice(0, end + 1).flatMap((line) => line.split(" ")[1] ?? []))
+}
 
 /**
  * The trace that enters the fewest files, of one for each mailbox: timers are looked for at
@@ -118,7 +125,13 @@ const leastTraceOf = async (
   const attempts: Array<ReadonlyArray<string>> = []
   for (const mailbox of mailboxes) {
     await untilIdle()
-    attempts.push(await traceOf(name, async () => void await act(mailbox)))
+    attempts.push(
+      await traceOf(name, async () => {
+        await act(mailbox)
+        // The client has the answer before the last calls are in the file.
+        await untilIdle()
+      })
+    )
   }
   const [first = []] = attempts
   return attempts.reduce((a, b) => filesIn(b).size < filesIn(a).size ? b : a, first)
@@ -254,9 +267,10 @@ describe.each(walks)("$heading", ({ filesEnteredMax, filesMax, heading }) => {
   it("is the way of a real request", () => {
     const trace = traces.get(heading) ?? []
     expect(missedIn(trace, stops)).toBe(undefined)
+    if (filesEnteredMax === undefined) return
     const entered = new Set(filesIn(trace))
     for (const file of enteredBeside) entered.delete(file)
-    expect(entered.size).toBeLessThanOrEqual(filesEnteredMax ?? Number.POSITIVE_INFINITY)
+    expect(entered.size).toBeLessThanOrEqual(filesEnteredMax)
   })
 })
 
