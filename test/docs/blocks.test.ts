@@ -40,6 +40,7 @@ const pageChecks: ReadonlyArray<PageCheck> = [
   ["docs/kubernetes.md", "yaml", 3, "docs/yaml.test.ts"],
   ["docs/platforms.md", "text", 1, "e2e/platforms.long.ts"],
   ["docs/queries.md", "http", 1, "docs/messages.test.ts"],
+  ["docs/regions.md", "conf", 2, "docs/regions.test.ts"],
   ["docs/runtime/README.md", "ts", 1, "docs/runtime/pages.test.ts"],
   ["docs/runtime/patterns.md", "ts", 8, "docs/runtime/patterns.test.ts"],
   ["docs/runtime/tutorial.md", "json", 2, "docs/runtime/tutorial.test.ts"],
@@ -75,6 +76,7 @@ const notRun: Readonly<Record<string, number>> = {
   "docs/identity.md": 1,
   "docs/kubernetes.md": 3,
   "docs/nats.md": 1,
+  "docs/regions.md": 3,
   "test/simulation/README.md": 1
 }
 
