@@ -1,6 +1,8 @@
 /** The interface of a benchmark line, and the tools that it uses. */
 import type { Running, ServeOptions } from "./process.ts"
 
+const reasonCharactersMax = 400
+
 /** One row of the table. */
 export interface Row {
   readonly what: string
@@ -8,6 +10,8 @@ export interface Row {
   readonly target: string
   /** undefined: the row has no target. */
   readonly met: boolean | undefined
+  /** It could not be measured; `measured` says why. */
+  readonly isMissing?: true
 }
 
 /** A folder with a mailbox of a million notifications, and the way to read it. */
@@ -53,6 +57,21 @@ export const withoutTarget = (what: string, measured: string): Row => ({
   target: "none",
   met: undefined
 })
+
+/** A row that could not be measured, with the reason on one line. */
+export const notMeasured = (what: string, error: unknown, target: string): Row => ({
+  what,
+  measured: `not measured: ${
+    String(error).replaceAll(/\s+/g, " ").replaceAll("|", "/").slice(0, reasonCharactersMax)
+  }`,
+  target,
+  met: undefined,
+  isMissing: true
+})
+
+/** The exit code: 2 when a row could not be measured, 1 when a target was missed. */
+export const exitCodeOf = (rows: ReadonlyArray<Row>): number =>
+  rows.some(({ isMissing }) => isMissing) ? 2 : rows.some(({ met }) => met === false) ? 1 : 0
 
 /** A row whose figure must be at most the target. */
 export const atMost = (

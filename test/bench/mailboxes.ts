@@ -21,6 +21,11 @@ export const openMailbox = async (node: Running, name: string): Promise<string> 
   return shared
 }
 
+/** Opens the mailboxes `m0`, `m1` and so on. */
+export const openMailboxes = async (node: Running, count: number): Promise<void> => {
+  for (let at = 0; at < count; at++) await openMailbox(node, `m${at}`)
+}
+
 const largeNotifications = 1_000_000
 const fillSeconds = 10
 const fillWithinMs = 240_000

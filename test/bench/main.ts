@@ -5,13 +5,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { Bench, LargeStore, Line, Row } from "./line.ts"
+import { type Bench, exitCodeOf, type LargeStore, type Line, type Row } from "./line.ts"
 import { clustered } from "./lines/cluster.ts"
 import { deposits } from "./lines/deposits.ts"
 import { earlier, earlierBuild } from "./lines/earlier.ts"
 import { idle } from "./lines/idle.ts"
 import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
+import { peers } from "./lines/peers.ts"
 import { queries } from "./lines/queries.ts"
 import { pushes, relaying } from "./lines/relays.ts"
 import { runtimeAlone } from "./lines/runtime.ts"
@@ -42,8 +43,11 @@ const lines: ReadonlyArray<Line> = [
   takeover,
   queries,
   runtimeAlone,
+  peers,
   earlier
 ]
+
+const removalRetriesMax = 10
 
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`)
@@ -63,7 +67,7 @@ const run = async (
   workspace: string,
   chosen: ReadonlyArray<Line>,
   isComplete: boolean
-): Promise<boolean> => {
+): Promise<ReadonlyArray<Row>> => {
   let large: Promise<LargeStore> | undefined
   const bench: Bench = {
     folder: (name) => {
@@ -85,13 +89,14 @@ const run = async (
     }
   }
   process.stdout.write(`${writeResults(rows, isComplete)}\n`)
-  return rows.every(({ met }) => met !== false)
+  return rows
 }
 
 const workspace = mkdtempSync(join(process.env["BENCH_DIR"] ?? tmpdir(), "restante-bench-"))
 process.once("exit", () => {
   endAll()
-  rmSync(workspace, { recursive: true, force: true })
+  // The processes of a server that was killed may write until they notice.
+  rmSync(workspace, { recursive: true, force: true, maxRetries: removalRetriesMax })
 })
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
 
@@ -99,7 +104,7 @@ try {
   const names = process.argv.slice(2)
   const chosen = picked(names)
   requireWrk()
-  process.exitCode = await run(workspace, chosen, names.length === 0) ? 0 : 1
+  process.exitCode = exitCodeOf(await run(workspace, chosen, names.length === 0))
 } catch (error) {
   say(String(error))
   // A process of the line would keep this process alive.

@@ -6,31 +6,14 @@
  * As a receiver it counts requests (`/count`; `/reached/n` responds at the n-th request). It
  * echoes the challenge of a callback.
  */
-import { createRequire } from "node:module"
-// oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
-import type { HttpResponse } from "uws-node-20-22"
-
-type Native = typeof import("uws-node-20-22")
-
-// `require` is untyped; the module's own declarations describe its result.
-const native = createRequire(import.meta.url)("uws-node-20-22") as Native
+import { listen, native, read } from "./native.ts"
 
 let posts = 0
 /** Responses that wait for a number of posts. */
 let awaited: { readonly count: number; readonly answer: () => void } | undefined
 let page: Buffer = Buffer.from("ready\n")
 
-const read = (response: HttpResponse, done: (body: Buffer) => void): void => {
-  const chunks: Array<Buffer> = []
-  response.onAborted(() => {})
-  response.onData((chunk, isLast) => {
-    // The native module reuses the memory of the chunk after this function returns.
-    chunks.push(Buffer.from(chunk.slice(0)))
-    if (isLast) done(chunks.length === 1 ? chunks[0] ?? Buffer.alloc(0) : Buffer.concat(chunks))
-  })
-}
-
-native.App()
+const app = native.App()
   .post("/*", (response) =>
     read(response, () => {
       posts += 1
@@ -61,6 +44,5 @@ native.App()
     if (challenge !== undefined) return void response.end(challenge)
     response.writeHeader("Content-Type", "application/xml; charset=utf-8").end(page)
   })
-  .listen("127.0.0.1", Number(process.argv[2]), (socket) => {
-    if (socket === false) process.exit(1)
-  })
+
+listen(app, Number(process.argv[2]))

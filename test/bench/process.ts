@@ -24,6 +24,8 @@ export interface Memory {
   readonly anonymous: number
 }
 
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGKILL"
+
 export interface Running {
   readonly pid: number
   readonly origin: string
@@ -34,7 +36,7 @@ export interface Running {
   readonly resetPeak: () => void
   /** Processor time of all threads. */
   readonly cpuMs: () => number
-  readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>
+  readonly stop: (signal?: StopSignal) => Promise<void>
 }
 
 export interface ServeOptions {
@@ -79,39 +81,93 @@ const memoryOf = (pid: number): Memory => {
   return { resident: field("VmRSS"), peak: field("VmHWM"), anonymous: field("RssAnon") }
 }
 
-/** Processor time of all threads of a process. */
-export const cpuMsOf = (pid: number): number => {
+/** The fields of /proc/<pid>/stat after the program's name, from the state on. */
+const statOf = (pid: number | string): ReadonlyArray<string> => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[11]) + Number(fields[12])) * 1000 / ticksPerSecond
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
 }
 
-/** Starts a program that answers HTTP on loopback, and waits until a URI of it is answered. */
+const ticksToMs = (...ticks: ReadonlyArray<string | undefined>): number =>
+  ticks.reduce((sum, one) => sum + Number(one), 0) * 1000 / ticksPerSecond
+
+/** Processor time of all threads of a process. */
+export const cpuMsOf = (pid: number): number => {
+  const fields = statOf(pid)
+  return ticksToMs(fields[11], fields[12])
+}
+
+/** Processor time of a process and of its children, also of those that have ended. */
+export const cpuMsWithChildren = (pid: number): number => {
+  const fields = statOf(pid)
+  const own = ticksToMs(...fields.slice(11, 15))
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ")
+  return children.filter(Boolean).reduce((sum, child) => {
+    try {
+      return sum + cpuMsOf(Number(child))
+    } catch {
+      // It has ended since the list was read: the next reading has its time in that of its parent.
+      return sum
+    }
+  }, own)
+}
+
+/** The user that a program runs as, by its numbers. */
+export interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Where clients reach it; empty for a program that is not asked over HTTP. */
+  readonly origin: string
+  readonly token?: string
+  /** A URI that is answered when the program is ready, or a check for that. */
+  readonly ready: string | (() => Promise<boolean>)
+  readonly user?: User | undefined
+  /** The signal that ends the program in order. By default SIGTERM. */
+  readonly stopSignal?: StopSignal
+}
+
+/** Starts a program and waits until it is ready. Fails, and ends the program, when it is not. */
 export const startProgram = async (
   command: string,
   args: ReadonlyArray<string>,
-  env: Readonly<Record<string, string>>,
-  origin: string,
-  token: string,
-  ready: string
+  { env, origin, ready, stopSignal = "SIGTERM", token = "", user }: ProgramOptions
 ): Promise<Running> => {
   const startedMs = performance.now()
   const child = spawn(command, args, {
     env: { PATH: process.env["PATH"] ?? "", ...env },
-    stdio: ["ignore", "ignore", "pipe"]
+    stdio: ["ignore", "ignore", "pipe"],
+    ...user
   })
   running.add(child)
   let errorText = ""
+  let isOver = false
   child.stderr.on("data", (chunk: Buffer) => errorText = `${errorText}${chunk}`.slice(-4000))
   const exited = new Promise<void>((resolve) => {
-    child.once("exit", () => {
+    const over = () => {
+      isOver = true
       running.delete(child)
       resolve()
+    }
+    child.once("exit", over)
+    child.once("error", (error) => {
+      errorText += String(error)
+      over()
     })
   })
-  while (!await answers(ready)) {
-    if (child.exitCode !== null || performance.now() - startedMs > readyWithinMs) {
-      throw new Error(`${args.join(" ")} does not answer on ${ready}:\n${errorText}`)
+  const stop = async (signal: StopSignal): Promise<void> => {
+    child.kill(signal)
+    const timer = setTimeout(() => child.kill("SIGKILL"), stopWithinMs)
+    await exited
+    clearTimeout(timer)
+  }
+  const isReady = typeof ready === "string" ? () => answers(ready) : ready
+  while (!await isReady()) {
+    if (isOver || performance.now() - startedMs > readyWithinMs) {
+      await stop(stopSignal)
+      throw new Error(`${command} is not ready:\n${errorText}\nits arguments: ${args.join(" ")}`)
     }
     await pause(pollMs)
   }
@@ -125,12 +181,7 @@ export const startProgram = async (
     // 5 resets the peak of the resident set (proc_pid_clear_refs(5)).
     resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, "5"),
     cpuMs: () => cpuMsOf(pid),
-    stop: async (signal = "SIGTERM") => {
-      child.kill(signal)
-      const timer = setTimeout(() => child.kill("SIGKILL"), stopWithinMs)
-      await exited
-      clearTimeout(timer)
-    }
+    stop: (signal = stopSignal) => stop(signal)
   }
 }
 
@@ -152,15 +203,22 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
   }
   const args = [join(options.build ?? root, "dist/bin/restante.js"), "serve"]
   const origin = `http://127.0.0.1:${port}`
-  return startProgram(process.execPath, args, env, origin, token, `${origin}/readyz`)
+  return startProgram(process.execPath, args, { env, origin, token, ready: `${origin}/readyz` })
 }
 
-export const servePeer = async (): Promise<Running> => {
+/** Starts a server that is a script of this folder, with its port as the first argument. */
+export const startScript = async (
+  name: string,
+  args: ReadonlyArray<string> = []
+): Promise<Running> => {
   const port = await freePort()
-  const args = [fileURLToPath(new URL("peer.js", import.meta.url)), String(port)]
+  const script = fileURLToPath(new URL(name, import.meta.url))
   const origin = `http://127.0.0.1:${port}`
-  return startProgram(process.execPath, args, {}, origin, "", `${origin}/`)
+  const ready = `${origin}/`
+  return startProgram(process.execPath, [script, String(port), ...args], { origin, ready })
 }
+
+export const servePeer = (): Promise<Running> => startScript("peer.js")
 
 /**
  * Runs a script of this folder to its end, optionally by another Node or with options of Node;

@@ -1,4 +1,4 @@
-/** A Restate server with the counters of `runtime/restate-service.ts`, installed from npm. */
+/** A Restate server with the objects of `runtime/restate-service.ts`, installed from npm. */
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { install } from "../foreign/install.ts"
@@ -16,7 +16,7 @@ export const restateVersion = source.version
 export interface Restate {
   /** Where clients ask. */
   readonly origin: string
-  /** Processor time of the server and of the service with the counters. */
+  /** Processor time of the server and of the service with the objects. */
   readonly cpuMs: () => number
   readonly stop: () => Promise<void>
 }
@@ -39,7 +39,7 @@ const startServer = async (
   const args = ["--base-dir", folder, "--node-name", "bench", "--log-filter", "error"]
   const ready = `${originOf(admin)}/health`
   return [
-    await startProgram(program, args, env, originOf(ingress), "", ready),
+    await startProgram(program, args, { env, origin: originOf(ingress), ready }),
     originOf(admin)
   ]
 }
@@ -56,30 +56,42 @@ const register = async (admin: string, service: string): Promise<void> => {
   await answer.body?.cancel()
 }
 
+const startService = async (modules: string, admin: string): Promise<Running> => {
+  const port = await freePort()
+  const script = fileURLToPath(new URL("runtime/restate-service.js", import.meta.url))
+  const service = await startProgram(process.execPath, [script, modules, String(port)], {
+    // By default it logs each invocation.
+    env: { RESTATE_LOGGING: "ERROR", NODE_ENV: "production" },
+    origin: originOf(port),
+    // It answers HTTP/2 only; the admin of the server calls it when it is registered.
+    ready: `${admin}/health`
+  })
+  try {
+    await register(admin, service.origin)
+    return service
+  } catch (error) {
+    await service.stop()
+    throw error
+  }
+}
+
 /** Starts both on loopback, with a log in `folder`. */
 export const startRestate = async (folder: string): Promise<Restate> => {
   const { pathOf } = await install(source)
   const installed = dirname(dirname(pathOf("restate-server")))
   const [server, admin] = await startServer(installed, folder)
-  const port = await freePort()
-  const script = fileURLToPath(new URL("runtime/restate-service.js", import.meta.url))
-  const service = await startProgram(
-    process.execPath,
-    [script, dirname(installed), String(port)],
-    // By default it logs each invocation.
-    { RESTATE_LOGGING: "ERROR", NODE_ENV: "production" },
-    originOf(port),
-    "",
-    // It answers HTTP/2 only; the admin of the server calls it when it is registered.
-    `${admin}/health`
-  )
-  await register(admin, service.origin)
-  return {
-    origin: server.origin,
-    cpuMs: () => server.cpuMs() + service.cpuMs(),
-    stop: async () => {
-      await service.stop()
-      await server.stop()
+  try {
+    const service = await startService(dirname(installed), admin)
+    return {
+      origin: server.origin,
+      cpuMs: () => server.cpuMs() + service.cpuMs(),
+      stop: async () => {
+        await service.stop()
+        await server.stop()
+      }
     }
+  } catch (error) {
+    await server.stop()
+    throw error
   }
 }

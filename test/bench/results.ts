@@ -5,7 +5,10 @@ import type { Row } from "./line.ts"
 import { root } from "./process.ts"
 import { wrkVersion } from "./wrk.ts"
 
-const verdict = ({ met }: Row): string => met === undefined ? "–" : met ? "met" : "**missed**"
+const verdict = ({ isMissing, met }: Row): string => {
+  if (isMissing) return "**not measured**"
+  return met === undefined ? "–" : met ? "met" : "**missed**"
+}
 
 /** A table in the formatter's style: every cell has the width of its column. */
 const table = (rows: ReadonlyArray<Row>): string => {

@@ -8,9 +8,9 @@ const outputBytesMax = 64 * 1024 * 1024
 /** Debian's folders of administrative programs, which the path may lack. */
 const folders = () => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"]
 
-/** The path of an installed program. */
-export const found = (name: string): string | undefined =>
-  folders().map((folder) => join(folder, name)).find(existsSync)
+/** The path of an installed program; `more`: folders beside those of the path. */
+export const found = (name: string, more: ReadonlyArray<string> = []): string | undefined =>
+  [...folders(), ...more].map((folder) => join(folder, name)).find(existsSync)
 
 const apt = (...args: ReadonlyArray<string>) =>
   spawnSync("apt-get", ["-qq", "-o", "DPkg::Lock::Timeout=300", ...args], {
@@ -19,13 +19,17 @@ const apt = (...args: ReadonlyArray<string>) =>
   })
 
 /** The path of a program, installed if necessary. Throws what to install where that fails. */
-export const toolOf = (name: string, debianPackage = name): string => {
-  const there = found(name)
+export const toolOf = (
+  name: string,
+  debianPackage = name,
+  more: ReadonlyArray<string> = []
+): string => {
+  const there = found(name, more)
   if (there !== undefined) return there
   apt("update")
   // apt-get also fails for unrelated packages, so only the program itself counts.
   const { stderr } = apt("install", "-y", "--no-install-recommends", debianPackage)
-  const installed = found(name)
+  const installed = found(name, more)
   if (installed === undefined) {
     throw new Error(`no ${name}: install it, as Debian's ${debianPackage}\n${stderr ?? ""}`)
   }

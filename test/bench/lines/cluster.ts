@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
 import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
   withoutTarget } from "../line.ts"
-import { openMailbox } from "../mailboxes.ts"
+import { openMailboxes } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
 import { nodeOn, pause, shareSettings } from "./cluster-nodes.ts"
@@ -64,7 +64,7 @@ const compared = async (
 }
 
 const openAll = async (node: Running): Promise<void> => {
-  for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+  await openMailboxes(node, mailboxes)
 }
 
 const alone = async (bench: Bench): Promise<ReadonlyArray<Row>> => {

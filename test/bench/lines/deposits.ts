@@ -1,6 +1,6 @@
 /** Durable deposits (A2), compared with the peer, which reads the same bodies only. */
 import { atLeast, atMost, type Line, type Row, thousands } from "../line.ts"
-import { openMailbox } from "../mailboxes.ts"
+import { openMailbox, openMailboxes } from "../mailboxes.ts"
 import { compare, type Compared } from "../rounds.ts"
 
 const mailboxes = 100
@@ -22,7 +22,7 @@ export const deposits: Line = {
   run: async (bench) => {
     const peer = await bench.peer()
     const node = await bench.serve(bench.folder("deposits"))
-    for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+    await openMailboxes(node, mailboxes)
     await openMailbox(node, "hot")
     const spread = await compare(node, peer, connections, (round) => ({
       script: "deposit",

@@ -3,7 +3,7 @@
  * `BENCH_EARLIER` names the folder of such a build, since the project holds none.
  */
 import { type Bench, type Line, median, type Row } from "../line.ts"
-import { openMailbox } from "../mailboxes.ts"
+import { openMailbox, openMailboxes } from "../mailboxes.ts"
 import type { Running } from "../process.ts"
 import { round, type Target } from "../rounds.ts"
 import { fill, notifications } from "./listing.ts"
@@ -34,7 +34,7 @@ interface Build {
 
 const open = async (bench: Bench, name: string, build?: string): Promise<Build> => {
   const node = await bench.serve(bench.folder(name), build === undefined ? {} : { build })
-  for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+  await openMailboxes(node, mailboxes)
   const shared = await openMailbox(node, "read")
   await fill(node)
   return { node, shared }

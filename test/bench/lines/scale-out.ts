@@ -7,7 +7,7 @@
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
 import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
   withoutTarget } from "../line.ts"
-import { authorization, openMailbox } from "../mailboxes.ts"
+import { authorization, openMailboxes } from "../mailboxes.ts"
 import { cpuMsOf, requireNats, type Running } from "../process.ts"
 import { limitCpu, releaseCpu } from "../quota.ts"
 import { countOf, until } from "../receiver.ts"
@@ -246,7 +246,7 @@ const rowsOf = (
 const addNode = async (bench: Bench, { name, nodes, shared }: Cluster): Promise<void> => {
   const size = nodes.length
   const node = await nodeOn(bench, shared, `${name}-${size + 1}`)
-  if (size === 0) { for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`) }
+  if (size === 0) await openMailboxes(node, mailboxes)
   nodes.push(node)
   await pause(settledMs)
 }

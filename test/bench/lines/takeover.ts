@@ -1,7 +1,7 @@
 /** How soon the actors of a killed node answer elsewhere: of three nodes under load, in turn. */
 import { startServer } from "../../runtime/nats/servers.ts"
 import { atMost, type Bench, type Line, median, type Row } from "../line.ts"
-import { openMailbox } from "../mailboxes.ts"
+import { openMailboxes } from "../mailboxes.ts"
 import { requireNats, type Running } from "../process.ts"
 import { nodeOn, pause, shareSettings } from "./cluster-nodes.ts"
 
@@ -90,7 +90,7 @@ const measure = async (bench: Bench): Promise<Row> => {
   for (let at = 0; at < nodesCount; at++) nodes.push(await nodeOn(bench, shared, `takeover-${at}`))
   const [first] = nodes
   if (first === undefined) throw new Error("there is no node")
-  for (let at = 0; at < mailboxes; at++) await openMailbox(first, `m${at}`)
+  await openMailboxes(first, mailboxes)
   const times: Array<number> = []
   for (let kill = 0; kill < kills; kill++) {
     await pause(settledMs)

@@ -1,6 +1,6 @@
 /**
- * The counters of Restate: a virtual object, by Restate's own SDK from the folder in which it is
- * installed. `node restate-service.js <folder> <port>`.
+ * The counters and mailboxes of Restate: virtual objects, by Restate's own SDK from the folder in
+ * which it is installed. `node restate-service.js <folder> <port>`.
  */
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -9,10 +9,18 @@ import { join } from "node:path"
 interface Sdk {
   readonly object: (definition: {
     readonly name: string
-    readonly handlers: {
-      readonly add: (context: ObjectContext, by: number) => Promise<number>
-    }
+    readonly handlers: Readonly<Record<string, unknown>>
+    readonly options?: { readonly enableLazyState: boolean }
   }) => unknown
+  readonly handlers: {
+    readonly object: {
+      readonly exclusive: (
+        options: { readonly input: unknown; readonly accept: string },
+        handler: (context: ObjectContext, body: Uint8Array) => Promise<number>
+      ) => unknown
+    }
+  }
+  readonly serde: { readonly binary: unknown }
   readonly serve: (options: {
     readonly services: ReadonlyArray<unknown>
     readonly port: number
@@ -21,7 +29,7 @@ interface Sdk {
 
 interface ObjectContext {
   readonly get: (name: string) => Promise<number | null>
-  readonly set: (name: string, value: number) => void
+  readonly set: (name: string, value: unknown, serde?: unknown) => void
 }
 
 const [folder = "", port = ""] = process.argv.slice(2)
@@ -39,20 +47,38 @@ const withResolvers = () => {
 if (!("withResolvers" in Promise)) Object.assign(Promise, { withResolvers })
 
 // The module has at least what the interface names.
-const { object, serve } = createRequire(join(folder, "package.json"))(
+const { handlers, object, serde, serve } = createRequire(join(folder, "package.json"))(
   "@restatedev/restate-sdk"
 ) as Sdk
 
-await serve({
-  port: Number(port),
-  services: [object({
-    name: "counter",
-    handlers: {
-      add: async (context, by) => {
-        const count = (await context.get("count") ?? 0) + by
-        context.set("count", count)
-        return count
-      }
+const counter = object({
+  name: "counter",
+  handlers: {
+    add: async (context: ObjectContext, by: number) => {
+      const count = (await context.get("count") ?? 0) + by
+      context.set("count", count)
+      return count
     }
-  })]
+  }
 })
+
+/** Each document has a key of its own in the state, by its number. */
+const mailbox = object({
+  name: "mailbox",
+  handlers: {
+    deposit: handlers.object.exclusive(
+      { input: serde.binary, accept: "*/*" },
+      async (context, body) => {
+        const number = (await context.get("count") ?? 0) + 1
+        context.set("count", number)
+        context.set(`document-${number}`, body, serde.binary)
+        return number
+      }
+    ),
+    count: async (context: ObjectContext) => await context.get("count") ?? 0
+  },
+  // Otherwise every call would bring all documents of the mailbox to the handler.
+  options: { enableLazyState: true }
+})
+
+await serve({ port: Number(port), services: [counter, mailbox] })
