@@ -11,8 +11,8 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
 export type { Clocks } from "./clock.ts"
 export { clusterPlacement, type ClusterPlacementOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement, singleNodePlacement } from "./cluster/index.ts"
-export { actorLog, type ActorNodeOptions, actorSystem, type AnyActor, askActor, defineActor, memory,
-  type Store, type StorePorts } from "./definition/index.ts"
+export { actorLog, type ActorNodeOptions, actorSystem, type AnyActor, askActor, askPeer,
+  defineActor, memory, type Store, type StorePorts } from "./definition/index.ts"
 export { HmacSha256 } from "./hmac.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export { logFailure } from "./logged-failure.ts"

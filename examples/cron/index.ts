@@ -34,6 +34,7 @@ export const cron = (run: RunJob) =>
     },
     messages: { Start: plan, Stop: {}, Look: {}, Tick: {}, Done: { dueMs: Schema.Int } },
     actions: { Run: { dueMs: Schema.Int } },
+    internal: ["Done"],
     log: Run,
     timer: "Tick",
     initial: { _tag: "Idle" },

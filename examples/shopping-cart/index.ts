@@ -60,6 +60,7 @@ export const shoppingCart = (services: Services) =>
     state,
     messages,
     actions: { Call: { ...OrderCall.fields, step: Step } },
+    internal: ["Answered"],
     timer: "Retry",
     initial: { _tag: "Shopping", lines: [] },
     table: {
@@ -104,10 +105,9 @@ export const shoppingCart = (services: Services) =>
       }
     },
     perform: {
-      Call: async ({ step, ...call }) => ({
-        _tag: "Answered",
-        step,
-        isDone: await services[step](call)
-      })
+      Call: async ({ step, ...call }) => {
+        const isDone = await services[step](call)
+        return { _tag: "Answered", step, isDone }
+      }
     }
   })

@@ -13,7 +13,7 @@ import { InvalidMessage } from "./errors.ts"
 import { isOfNode } from "../node.ts"
 import type { Migration } from "./migration.ts"
 import { emptyMeta, envelopeField, RecordCodec } from "./record.ts"
-import type { ActorProtocol, ActorRef, Ask } from "./reference.ts"
+import type { ActorProtocol, ActorRef, PeerAsk } from "./reference.ts"
 import { changesValues, fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
   type ShapeEncoded, type ShapeValue } from "./shapes.ts"
 
@@ -34,8 +34,8 @@ export interface PerformContext {
   readonly self: Address
   /** Aborted when the node stops, or gives the actor to another node. */
   readonly signal: AbortSignal
-  /** Asks another actor. */
-  readonly ask: Ask
+  /** Asks another actor; the message may be one of its internal ones. */
+  readonly ask: PeerAsk
   /** Other actors as effects, for an action that is an Effect. */
   readonly peers: Peers
 }
@@ -89,7 +89,8 @@ export interface ActorOptions<
   Item,
   Timer,
   Table,
-  Effects
+  Effects,
+  Internal = never
 > {
   /** The states: fields by tag, or a Schema. No field is called `$`. */
   readonly state: S
@@ -104,6 +105,13 @@ export interface ActorOptions<
   readonly initial: ShapeValue<S>
   /** The tag of the message that the actor receives when its timer is due. Nobody can send it. */
   readonly timer?: Timer
+  /**
+   * The tags of the messages that only effects may send: those of this actor as their result, and
+   * those of any actor by `ask` of their context. `node.ask` and {@link askActor} refuse them, by
+   * type and at run time, and HTTP cannot expose them. It is no protection against what sends
+   * without the definition: `node.system.ask`, or a program with the secret of the cluster.
+   */
+  readonly internal?: ReadonlyArray<Internal>
   /** The older versions of `state`, the first one first; see {@link migration}. */
   readonly migrations?: ReadonlyArray<Migration>
   /**
@@ -132,10 +140,11 @@ export interface ActorDefinition<
   A extends Shape,
   Message extends Tagged,
   Replies,
-  Item
-> extends ActorProtocol<Message, Replies, Item> {
+  Item,
+  Internal extends Tagged = Tagged
+> extends ActorProtocol<Message, Replies, Item, Internal> {
   /** `[A-Za-z0-9_=-]+`, 200 characters at most; throws a TypeError for another id. */
-  (id: string): ActorRef<Message, Replies, Item>
+  (id: string): ActorRef<Message, Replies, Item, Internal>
   /** The behavior for the runtime, and for tests of it. */
   readonly behavior: BehaviorOf<S, M, A>
   /** The Schema of all its messages, the timer's too: for what describes them to others. */
@@ -187,6 +196,18 @@ const assertCells = (kind: string, { messages, state, table }: AnyOptions): void
     const missing = Object.keys(messages).find((tag) => typeof table[from]?.[tag] !== "function")
     if (missing === undefined) continue
     throw new TypeError(`the table of ${kind} has no cell for ${missing} in ${from}: add it`)
+  }
+}
+
+/** The types require these too. */
+const assertInternal = (kind: string, { internal = [], messages, timer }: AnyOptions): void => {
+  for (const tag of internal) {
+    if (tag === timer) {
+      throw new TypeError(`${kind} takes ${tag} from its timer only: leave it out of \`internal\``)
+    }
+    // The tags of a Schema are not known here.
+    if (Schema.isSchema(messages) || Object.hasOwn(messages, tag)) continue
+    throw new TypeError(`${kind} has no message ${tag}: correct \`internal\``)
   }
 }
 
@@ -242,9 +263,10 @@ const itemCodec = (schema: Schema.Codec<unknown, unknown>) => {
 }
 
 /** Checks messages; the timer's is refused, because only the runtime sends it. */
-const messageCheck = (kind: string, messages: Shape, timer: string | undefined) => {
+const messageChecks = (kind: string, { internal, messages, timer }: AnyOptions) => {
   const decode = Schema.decodeUnknownSync(schemaOf(messages))
-  return (input: unknown): Tagged => {
+  const ofEffects = new Set(internal)
+  const checkPeerMessage = (input: unknown): Tagged => {
     let message: Tagged
     try {
       message = decode(input)
@@ -257,6 +279,13 @@ const messageCheck = (kind: string, messages: Shape, timer: string | undefined) 
     if (message._tag !== timer) return message
     throw new InvalidMessage(`${kind} takes ${timer} from its timer only: send another message`)
   }
+  const checkMessage = (input: unknown): Tagged => {
+    const message = checkPeerMessage(input)
+    const { _tag: tag } = message
+    if (!ofEffects.has(tag)) return message
+    throw new InvalidMessage(`${kind} takes ${tag} from effects only: send another message`)
+  }
+  return { checkMessage, checkPeerMessage }
 }
 
 /** The options of any definition: inside, its types are not known. */
@@ -268,6 +297,7 @@ interface AnyOptions {
   readonly recall?: ItemKeys<unknown>
   readonly initial: Tagged
   readonly timer?: string
+  readonly internal?: ReadonlyArray<string>
   readonly migrations?: ReadonlyArray<Migration>
   readonly writes?: number
   readonly table: AnyTable
@@ -305,21 +335,24 @@ const behaviorOf = (
 }
 
 const definitionOf = (kind: string, options: AnyOptions) => {
-  const { log, messages, migrations = [], state, timer } = options
+  const { internal = [], log, messages, migrations = [], state } = options
   assertNames(kind, [state, ...migrations.map(({ state }) => state)])
   assertPerformers(kind, options)
   assertMessages(kind, messages)
+  assertInternal(kind, options)
   assertCells(kind, options)
   const items = log === undefined ? undefined : itemCodec(log)
-  const checkMessage = messageCheck(kind, messages, timer)
+  const checks = messageChecks(kind, options)
   const protocol = {
     kind,
-    checkMessage,
+    internal: [...internal],
+    ...checks,
     decodeItem: (text: string): unknown => {
       if (items !== undefined) return items.decode(text)
       throw new TypeError(`${kind} has no Schema for the items of its log: add \`log\``)
     },
-    behavior: behaviorOf(kind, options, checkMessage, items),
+    // The node of an actor cannot know whether an effect of another node sent a message.
+    behavior: behaviorOf(kind, options, checks.checkPeerMessage, items),
     messageSchema: schemaOf(messages)
   }
   const reference = (id: string) => ({ ...address(kind, id), protocol })
@@ -337,19 +370,21 @@ export const defineActor = <
   const Effects extends Performers<ShapeValue<A>, ShapeValue<M>>,
   const A extends Shape = Record<never, never>,
   Item = never,
-  const Timer extends ShapeValue<M>["_tag"] = never
+  const Timer extends ShapeValue<M>["_tag"] = never,
+  const Internal extends ShapeValue<M>["_tag"] = never
 >(
   kind: string,
-  options: ActorOptions<S, M, A, Item, Timer, Table, Effects>
+  options: ActorOptions<S, M, A, Item, Timer, Table, Effects, Internal>
 ): ActorDefinition<
   S,
   M,
   A,
-  Exclude<ShapeValue<M>, { readonly _tag: Timer }>,
+  Exclude<ShapeValue<M>, { readonly _tag: Timer | Internal }>,
   RepliesOf<Table, Exclude<ShapeValue<M>, { readonly _tag: Timer }>>,
-  Item
+  Item,
+  Extract<ShapeValue<M>, { readonly _tag: Internal }>
 > => {
   // Inside, the types of the definition are those of any definition; its callers see their own.
-  type Defined = ReturnType<typeof defineActor<S, M, Table, Effects, A, Item, Timer>>
+  type Defined = ReturnType<typeof defineActor<S, M, Table, Effects, A, Item, Timer, Internal>>
   return definitionOf(kind, options as unknown as AnyOptions) as unknown as Defined
 }

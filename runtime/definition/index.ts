@@ -1,7 +1,7 @@
 /** Definitions of actors: the API for programs that run actors of their own. */
 export { type ActorDecision, append, become, type IntervalOptions, refuse,
   stay } from "./actor-decision.ts"
-export { askActor } from "./asks.ts"
+export { askActor, askPeer } from "./asks.ts"
 export type { CellContext } from "./cells.ts"
 export { type ActorDefinition, type ActorOptions, type ActorTable, defineActor, type ItemKeys,
   type PerformContext, type Performers, type RepliesOf } from "./define.ts"
@@ -11,5 +11,5 @@ export { type Migration, migration } from "./migration.ts"
 export { actorLog, type ActorNode, type ActorNodeOptions, actorSystem, type AnyActor, type LogEntry,
   type LogOptions, memory, startNode, type Store, type StorePorts } from "./node/index.ts"
 export type { MissedTicks, Tick } from "./recurrence.ts"
-export type { ActorProtocol, ActorRef, Ask, MessageOf } from "./reference.ts"
+export type { ActorProtocol, ActorRef, Ask, MessageOf, PeerAsk } from "./reference.ts"
 export type { JsonValue, ReplyValue, Shape, ShapeValue, Variants } from "./shapes.ts"

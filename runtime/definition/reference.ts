@@ -1,20 +1,42 @@
 /** References to actors of a definition, typed by it, and what a message to one may be. */
 import type { Address, Tagged, Variant } from "../actor/index.ts"
 
-/** What a definition says of its actors to those who use them. */
-export interface ActorProtocol<Message extends Tagged, Replies, Item> {
+/**
+ * What a definition says of its actors to those who use them. `Message` is what anybody may send,
+ * `Internal` what only effects may send besides.
+ */
+export interface ActorProtocol<
+  Message extends Tagged,
+  Replies,
+  Item,
+  Internal extends Tagged = Tagged
+> {
   readonly kind: string
-  /** The message, checked by its Schema. Throws {@link InvalidMessage}. */
+  /** The tags of the messages that only effects may send. */
+  readonly internal: ReadonlyArray<string>
+  /**
+   * A message from outside of the actors, checked by its Schema. Throws {@link InvalidMessage}, for
+   * an internal message too.
+   */
   readonly checkMessage: (input: unknown) => Message
+  /** The same for a message of an effect, which may be internal. */
+  readonly checkPeerMessage: (input: unknown) => Tagged
   /** A log item from its stored text. Throws when it is not one. */
   readonly decodeItem: (text: string) => Item
   /** The types of the replies, by the tag of the message; it has no value. */
   readonly "~replies"?: Replies
+  /** The type of the internal messages; it has no value. */
+  readonly "~internal"?: Internal
 }
 
 /** The address of one actor, with its protocol: `counter("visits")`. */
-export interface ActorRef<Message extends Tagged, Replies, Item = unknown> extends Address {
-  readonly protocol: ActorProtocol<Message, Replies, Item>
+export interface ActorRef<
+  Message extends Tagged,
+  Replies,
+  Item = unknown,
+  Internal extends Tagged = Tagged
+> extends Address {
+  readonly protocol: ActorProtocol<Message, Replies, Item, Internal>
 }
 
 /** A message of this tag. */
@@ -31,3 +53,16 @@ export type Ask = <
   to: ActorRef<Message, Replies>,
   message: MessageOf<Message, Tag>
 ) => Promise<Replies[Tag]>
+
+/** {@link Ask} for effects of actors, which may send internal messages too. */
+export interface PeerAsk extends Ask {
+  <
+    Message extends Tagged,
+    Replies,
+    Internal extends Tagged,
+    const Tag extends Internal["_tag"] & keyof Replies
+  >(
+    to: ActorRef<Message, Replies, unknown, Internal>,
+    message: MessageOf<Internal, Tag>
+  ): Promise<Replies[Tag]>
+}

@@ -167,10 +167,29 @@ const assertOnce = (kind: string, tags: ReadonlyArray<string>): void => {
   throw new TypeError(`${twice} of ${kind} is exposed twice: name it once, as command or query`)
 }
 
+/** What only the timer or effects send cannot be exposed; the types name no such message. */
+const assertPublic = (
+  { behavior: { timerMessage }, internal, kind }: Pick<
+    ExposableActor<Tagged, unknown, unknown>,
+    "behavior" | "internal" | "kind"
+  >,
+  tags: ReadonlyArray<string>
+): void => {
+  for (const tag of tags) {
+    const source = tag === timerMessage._tag
+      ? "its timer"
+      : internal.includes(tag)
+      ? "effects"
+      : undefined
+    if (source === undefined) continue
+    throw new TypeError(`${tag} of ${kind} comes from ${source} only: expose another message`)
+  }
+}
+
 /**
  * The actors of a definition for {@link httpFace}. Throws a TypeError when a message cannot be
- * exposed: it has no Schema of its own with this `_tag`, or a query has a field that no query
- * string can have.
+ * exposed: only the timer or effects send it, it has no Schema of its own with this `_tag`, or a
+ * query has a field that no query string can have.
  */
 export const expose = <Message extends Tagged, Replies, Item>(
   definition: ExposableActor<Message, Replies, Item>,
@@ -183,12 +202,7 @@ export const expose = <Message extends Tagged, Replies, Item>(
     options.replies ?? {}
   assertOnce(kind, [...commands, ...queries])
   const cases = new Map(casesOf(messageSchema as unknown as Schema.Top))
-  // What only the timer of the actor sends cannot be sent: its type names no such message.
-  const { timerMessage } = definition.behavior
-  const fromTimer = [...commands, ...queries].find((tag) => tag === timerMessage._tag)
-  if (fromTimer !== undefined) {
-    throw new TypeError(`${fromTimer} of ${kind} comes from its timer only: expose another message`)
-  }
+  assertPublic(definition, [...commands, ...queries])
   const exposed = (tag: string): ExposedMessage => {
     const schema = cases.get(tag)
     if (schema === undefined) {

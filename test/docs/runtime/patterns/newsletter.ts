@@ -43,6 +43,7 @@ export const newsletter = defineActor("newsletter", {
   state: { Draft: {}, Sending: { ...letter, sent: Schema.Int }, Sent: {} },
   messages: { Send: letter, Look: {}, Retry: {}, Delivered: { upTo: Schema.Int } },
   actions: { Deliver: { ...letter, upTo: Schema.Int } },
+  internal: ["Delivered"],
   timer: "Retry",
   initial: { _tag: "Draft" },
   table: {

@@ -20,6 +20,7 @@ export const payment = (charge: Charge) =>
       Charged: { receipt: Schema.String }
     },
     actions: { Charge: { cents: Schema.Int } },
+    internal: ["Charged"],
     timer: "Retry",
     initial: { _tag: "Open" },
     table: {

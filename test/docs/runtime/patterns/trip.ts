@@ -41,6 +41,7 @@ export const trip = (agency: Agency) =>
       Cancelled: {}
     },
     actions: { Reserve: { part }, Cancel: { part } },
+    internal: ["Reserved", "Cancelled"],
     timer: "Retry",
     initial: { _tag: "New" },
     table: {

@@ -9,6 +9,7 @@ export const reminder = defineActor("reminder", {
   state: { Absent: {}, Waiting: fields },
   messages: { Remind: fields, Due: {}, Rung: { atMs: Schema.Int } },
   actions: { Ring: fields },
+  internal: ["Rung"],
   timer: "Due",
   initial: { _tag: "Absent" },
   table: {
