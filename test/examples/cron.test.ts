@@ -33,7 +33,13 @@ it("refuses what it cannot keep, and keeps the last ticks only", () => {
   const scheduled = { _tag: "Scheduled", ...schedule, missed: "all" } as const
   tests.given(scheduled).when(start).then({ reply: schedule })
   tests.given(scheduled).when({ ...start, missed: "skip" }).then({ refuse: "Scheduled" })
-  for (const message of [{ _tag: "Tick" }, { _tag: "Done", dueMs: 1 }] as const) {
-    tests.given().when(message).then({})
-  }
+  tests.given().when({ _tag: "Done", dueMs: 1 }).then({})
+  tests.given().tick().then({})
+  const { parts } = tests.given(scheduled, { head: 100 }).tick({ dueMs: 60_007, missed: 2 })
+  expect(parts).toMatchObject({
+    become: { dueMs: 60_007 },
+    removeItems: [1],
+    perform: [{ _tag: "Run", dueMs: 60_007 }]
+  })
+  expect(parts.append?.map((item) => JSON.parse(item))).toMatchObject([{ left: 2, atMs: 60_007 }])
 })

@@ -1,6 +1,7 @@
 /** Tests of one decision table, without a runtime: given a state, when a message, then what. */
 import { address, type AnyBehavior, type Behavior, Decision, type DecisionContext, firstFormat,
   type Tagged } from "../../actor/index.ts"
+import type { CellContext, Tick } from "../../definition/index.ts"
 import { isDeepStrictEqual } from "node:util"
 import { epochMs } from "../time/index.ts"
 import { CellCoverage, cellName, type CoverageReport } from "./cell-coverage.ts"
@@ -28,10 +29,19 @@ export interface WhenDecided<State, Reply, Action> {
   readonly then: (expected: Decision<State, Reply, Action> | DecidedParts) => void
 }
 
+/** A state, and what the cell finds in its context. */
 export interface GivenState<State, Message, Reply, Action> {
+  /** The decision on a message that somebody sends. */
   readonly when: (message: Message) => WhenDecided<State, Reply, Action>
+  /**
+   * The decision of the timer's cell when the timer is due. `context.tick` of the cell is this
+   * tick: by default it is due now, and none before it was missed. Where only `dueMs` is given, it
+   * is the time of the node too.
+   */
+  readonly tick: (tick?: Partial<Tick>) => WhenDecided<State, Reply, Action>
 }
 
+/** A table under test; see {@link testTable}. */
 export interface TableTest<State, Message, Reply, Action> {
   /** A state, by default the initial one, and what the cell finds in its context. */
   readonly given: (
@@ -42,7 +52,11 @@ export interface TableTest<State, Message, Reply, Action> {
   readonly coverage: () => CoverageReport
 }
 
-const contextOf = (kind: string, { keys = {}, ...given }: GivenContext): DecisionContext => ({
+const contextOf = (
+  kind: string,
+  { keys = {}, ...given }: GivenContext,
+  tick: Tick | undefined
+): CellContext => ({
   self: address(kind, "test"),
   nowMs: epochMs,
   head: 0,
@@ -51,27 +65,32 @@ const contextOf = (kind: string, { keys = {}, ...given }: GivenContext): Decisio
   format: firstFormat,
   hint: undefined,
   findDuplicate: (key) => keys[key],
-  ...given
+  ...given,
+  ...tick !== undefined && { tick }
 })
 
 /** Decides a message by a table. */
 const decide = (
-  { kind, table }: AnyBehavior,
+  { kind, table, timerMessage }: AnyBehavior,
   state: Tagged,
   message: Tagged,
-  context: DecisionContext
+  context: CellContext
 ): Decision<unknown, unknown, unknown> => {
   const name = `${kind}: ${cellName(state._tag, message._tag)}`
   const cell: unknown = table[state._tag]?.[message._tag]
   if (typeof cell !== "function") throw new UnexpectedDecision(`${name} is not in the table`)
-  const decision: unknown = cell(state, message, context)
+  // A definition knows by the object whether a state has a timer that is due: a copy has none, and
+  // its cell is called.
+  const own = message._tag === timerMessage._tag ? { ...state } : state
+  const decision: unknown = cell(own, message, context)
   if (decision instanceof Decision) return decision
   throw new UnexpectedDecision(`${name} made no decision: return become, stay, append or refuse`)
 }
 
 /**
- * A harness for one table: `testTable(counter).given(state).when(message).then(decision)`. It calls
- * the cells as they are; nothing is stored, sent or performed.
+ * A harness for one table: `testTable(counter).given(state).when(message).then(decision)`, and
+ * `.tick()` in place of `.when` for the cell of the timer. It calls the cells as they are; nothing
+ * is stored, sent or performed.
  */
 export const testTable = <
   State extends Tagged,
@@ -86,9 +105,9 @@ export const testTable = <
   const behavior = "behavior" in actor ? actor.behavior : actor
   const { kind } = behavior
   const coverage = new CellCoverage(behavior)
-  const when = (state: State, context: GivenContext, message: Message) => {
+  const when = (state: State, context: GivenContext, message: Message, tick?: Tick) => {
     // The table of this behavior makes decisions of these types.
-    const decision = decide(behavior, state, message, contextOf(kind, context)) as Decision<
+    const decision = decide(behavior, state, message, contextOf(kind, context, tick)) as Decision<
       State,
       Reply,
       Action
@@ -109,7 +128,12 @@ export const testTable = <
   }
   return {
     given: (state = behavior.initial, context = {}) => ({
-      when: (message) => when(state, context, message)
+      when: (message) => when(state, context, message),
+      tick: ({ dueMs, missed = 0 } = {}) => {
+        const nowMs = context.nowMs ?? dueMs ?? epochMs
+        const tick = { dueMs: dueMs ?? nowMs, missed }
+        return when(state, { ...context, nowMs }, behavior.timerMessage, tick)
+      }
     }),
     coverage: () => coverage.report()
   }

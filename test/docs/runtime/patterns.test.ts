@@ -30,7 +30,7 @@ describe("the page", () => {
 
 describe("a payment", () => {
   it("has its decisions tested one by one", () => {
-    expect(testPayment()).toMatch(/^payment: 1 of 12 cells/)
+    expect(testPayment()).toMatch(/^payment: 2 of 12 cells/)
   })
 
   it("is charged again with the same key after a crash", async () => {

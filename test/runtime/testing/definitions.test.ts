@@ -68,4 +68,33 @@ describe("a definition", () => {
     )
     expect(tests.coverage().text).toMatch(/1 of 3 cells/)
   })
+
+  it("has the cell of its timer tested, with the tick that it gets", () => {
+    const clock = defineActor("clock", {
+      state: { Running: { ticks: Schema.Array(Schema.Int) } },
+      messages: { Tick: {} },
+      timer: "Tick",
+      initial: { _tag: "Running", ticks: [] },
+      table: {
+        Running: {
+          Tick: ({ ticks }, _, { nowMs, tick }) =>
+            become({
+              _tag: "Running",
+              ticks: [...ticks, nowMs, ...tick === undefined ? [] : [tick.dueMs, tick.missed]]
+            })
+        }
+      }
+    })
+    const tests = testTable(clock)
+    const after = (...ticks: ReadonlyArray<number>) => ({ become: { _tag: "Running", ticks } })
+    // The initial state is the one that the definition would not call without a timer.
+    tests.given(undefined, { nowMs: 5 }).tick().then(after(5, 5, 0))
+    tests.given().tick({ dueMs: 7, missed: 2 }).then(after(7, 7, 2))
+    tests.given({ _tag: "Running", ticks: [1] }, { nowMs: 9 }).tick({ dueMs: 8 })
+      .then(after(1, 9, 8, 0))
+    // A signal of another actor has the same cell, and no tick.
+    tests.given(undefined, { nowMs: 5, isSignal: true }).when({ _tag: "Tick" }).then(after(5))
+    tests.given(undefined, { nowMs: 5 }).when({ _tag: "Tick" }).then(after(5))
+    expect(tests.coverage().cells).toEqual([{ state: "Running", message: "Tick", count: 5 }])
+  })
 })

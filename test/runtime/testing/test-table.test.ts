@@ -26,6 +26,17 @@ describe("the test of a table", () => {
     })
   })
 
+  it("calls the cell of the timer", () => {
+    const table = testTable(slowReminder([], 1))
+    const waiting = { _tag: "Waiting", text: "tea", atMs: 1_000 } as const
+    table.given(waiting, { nowMs: 999 }).tick().then({ setTimer: 1_000 })
+    table.given(waiting).tick({ dueMs: 1_000 }).then({
+      setTimer: 1_000 + attemptMs,
+      perform: [{ _tag: "Send", text: "tea" }]
+    })
+    expect(table.coverage().missing).not.toContain("Waiting x Due")
+  })
+
   it.each([
     ["another reply", { reply: 8 }],
     ["a part that is absent", { reply: 9, setTimer: 1 }],

@@ -8,5 +8,12 @@ export const testPayment = (): string => {
   const charging = { _tag: "Charging", cents: 500 } as const
   tests.given(charging).when({ _tag: "Pay", cents: 500 }).then({ reply: "charging" })
   tests.given(charging).when({ _tag: "Pay", cents: 700 }).then({ refuse: "OtherAmount" })
+  // The timer is due: the bank did not answer, and the attempt is made again.
+  tests.given(charging, { nowMs: 1_000 }).tick().then({
+    become: charging,
+    setTimer: 1_000,
+    deferTimer: 31_000,
+    perform: [{ _tag: "Charge", cents: 500 }]
+  })
   return tests.coverage().text
 }
