@@ -1,6 +1,7 @@
 /** What the chat room must hold on a cluster with faults. */
 import { Schema } from "@restante/runtime"
-import type { ClientAttempt, SimulateOptions } from "@restante/runtime/testing"
+import { type ClientAttempt, request, type SimulateOptions,
+  withMessage } from "@restante/runtime/testing"
 import { chatRoom } from "./index.ts"
 
 const rooms = ["kitchen", "garden"].map((id) => chatRoom(id))
@@ -8,16 +9,14 @@ const rooms = ["kitchen", "garden"].map((id) => chatRoom(id))
 type Room = typeof chatRoom.behavior.initial
 
 const isNamed = Schema.is(Schema.Struct({ name: Schema.String }))
-const isNames = Schema.is(Schema.Array(Schema.String))
-const isNumber = Schema.is(Schema.Int)
 
 /**
  * Who is shown, though the last that the room can know of the member is that it has left. A member
  * sends one request at a time; one without an answer may still come, so nothing is known after it.
  */
 const shownAfterLeaving = (attempts: ReadonlyArray<ClientAttempt>): string | undefined => {
-  for (const who of attempts.filter(({ message }) => message._tag === "Who")) {
-    for (const name of isNames(who.reply) ? who.reply : []) {
+  for (const who of withMessage(attempts, chatRoom, "Who")) {
+    for (const name of who.reply ?? []) {
       const own = attempts.filter(({ message, startMs, to }) =>
         to.id === who.to.id && isNamed(message) && message.name === name && startMs < who.endMs
       )
@@ -35,8 +34,8 @@ const lostText = (
   attempts: ReadonlyArray<ClientAttempt>,
   keysOf: (room: string) => ReadonlyMap<number, string>
 ): string | undefined => {
-  for (const { message, reply, to } of attempts) {
-    if (message._tag !== "Say" || !isNumber(reply) || !("key" in message)) continue
+  for (const { message, reply, to } of withMessage(attempts, chatRoom, "Say")) {
+    if (typeof reply !== "number") continue
     if (keysOf(to.id).get(reply) !== message.key) return `${to.id} has lost ${message.key}`
   }
   return undefined
@@ -47,24 +46,23 @@ export const chatSimulation = {
   behaviors: [chatRoom],
   clients: (draw, { client, number }) => {
     const name = `member-${client}`
-    const say = { _tag: "Say", name, text: `text ${number}`, key: `key-${number}` }
-    const message = draw.pick([
-      { _tag: "Enter", name },
-      { _tag: "Leave", name },
-      say,
-      say,
-      { _tag: "Who" }
-    ])
-    return { to: draw.pick(rooms), message, attempts: 3 }
+    const say = { _tag: "Say", name, text: `text ${number}`, key: `key-${number}` } as const
+    return request(
+      draw.pick(rooms),
+      draw.pick(
+        [{ _tag: "Enter", name }, { _tag: "Leave", name }, say, say, { _tag: "Who" }] as const
+      ),
+      { attempts: 3 }
+    )
   },
   isAtRest: ({ stateOf }) => rooms.every((room) => stateOf<Room>(room).present.length === 0),
   lastRequests: rooms.flatMap((to) =>
-    [
+    ([
       { _tag: "Enter", name: "ann" },
       { _tag: "Enter", name: "ben" },
       { _tag: "Leave", name: "ann" },
       { _tag: "Who" }
-    ].map((message) => ({ to, message, attempts: 3 }))
+    ] as const).map((message) => request(to, message, { attempts: 3 }))
   ),
   model: "table",
   invariants: [
@@ -72,8 +70,8 @@ export const chatSimulation = {
     {
       name: "who is present is shown",
       atRest: ({ attempts }) =>
-        attempts.slice(-4 * rooms.length).filter(({ message }) => message._tag === "Who")
-          .find(({ reply }) => !isNames(reply) || reply.join() !== "ben")?.to.id
+        withMessage(attempts.slice(-4 * rooms.length), chatRoom, "Who")
+          .find(({ reply }) => reply?.join() !== "ben")?.to.id
     },
     {
       name: "an accepted text is in the log once",

@@ -1,15 +1,16 @@
 /** What jobs must hold on a cluster with faults. */
 import { Schema } from "@restante/runtime"
-import type { SimulateOptions, SimulationView } from "@restante/runtime/testing"
+import { noServices, request, type SimulateOptions,
+  type SimulationView } from "@restante/runtime/testing"
 import { cron } from "./index.ts"
 
 /** The definition as clients use it; each process of a node makes its own, which runs jobs. */
-const jobs = cron(async () => {})
+const jobs = cron(noServices())
 const plans = {
   skipping: { everyMs: 3_000, missed: "skip" },
   once: { everyMs: 2_000, missed: "once" },
   all: { everyMs: 4_000, missed: "all" }
-}
+} as const
 const names = Object.keys(plans)
 
 /** What ran: the job and the time of its tick. */
@@ -51,16 +52,12 @@ export const cronSimulation = {
   services: () => ({ ran: [] }),
   clients: (draw) => {
     const job = draw.pick(["skipping", "once", "all"] as const)
-    const message = draw.pick([
-      { _tag: "Start", ...plans[job] },
-      { _tag: "Start", ...plans[job] },
-      { _tag: "Look" },
-      draw.chance(0.3) ? { _tag: "Stop" } : { _tag: "Look" }
-    ])
-    return { to: jobs(job), message, attempts: 3 }
+    const start = { _tag: "Start", ...plans[job] } as const
+    const stop = draw.chance(0.3) ? { _tag: "Stop" } as const : { _tag: "Look" } as const
+    return request(jobs(job), draw.pick([start, start, { _tag: "Look" }, stop]), { attempts: 3 })
   },
   requestsPerMinute: 40,
-  lastRequests: names.map((job) => ({ to: jobs(job), message: { _tag: "Stop" }, attempts: 3 })),
+  lastRequests: names.map((job) => request(jobs(job), { _tag: "Stop" }, { attempts: 3 })),
   // No model: it would search the order of all ticks, which happen without a client.
   invariants: [
     { name: "ticks come as `missed` says", always: (view, { id }) => wrongTick(view, id) },

@@ -1,6 +1,6 @@
 /** What the twins must hold on a cluster with faults. */
 import { Schema } from "@restante/runtime"
-import type { ReceivedReply, SimulateOptions } from "@restante/runtime/testing"
+import { type ReceivedReply, request, type SimulateOptions } from "@restante/runtime/testing"
 import { deviceTwin } from "./index.ts"
 
 const twins = ["lamp", "lock"].map((id) => deviceTwin(id))
@@ -32,32 +32,24 @@ export const twinSimulation = {
   services: () => ({ before: new Map<string, Versions>() }),
   clients: (draw, { number }) => {
     const to = draw.pick(twins)
-    const kind = draw.pick(["Desire", "Report", "Report", "Read"])
+    const kind = draw.pick(["Desire", "Report", "Report", "Read"] as const)
     const settings = { number }
     const sequence = Math.max(1, number - draw.below(4))
-    return {
-      to,
-      message: (received) => {
-        const version = desiredIn(received, to.id)
-        if (kind === "Desire") return { _tag: kind, settings, ifVersion: version }
-        return kind === "Report" ? { _tag: kind, settings, version, sequence } : { _tag: kind }
-      },
-      attempts: 3
-    }
+    return request(to, (received) => {
+      const version = desiredIn(received, to.id)
+      if (kind === "Desire") return { _tag: kind, settings, ifVersion: version }
+      return kind === "Report" ? { _tag: kind, settings, version, sequence } : { _tag: kind }
+    }, { attempts: 3 })
   },
   // In the end each device reads what it should have, and reports that it has it.
   lastRequests: twins.flatMap((to) => [
-    { to, message: { _tag: "Read" }, attempts: 3 },
-    {
-      to,
-      message: (received: ReadonlyArray<ReceivedReply>) => ({
-        _tag: "Report",
-        settings: {},
-        version: desiredIn(received, to.id),
-        sequence: 1_000_000
-      }),
-      attempts: 3
-    }
+    request(to, { _tag: "Read" }, { attempts: 3 }),
+    request(to, (received) => ({
+      _tag: "Report",
+      settings: {},
+      version: desiredIn(received, to.id),
+      sequence: 1_000_000
+    }), { attempts: 3 })
   ]),
   model: "table",
   invariants: [

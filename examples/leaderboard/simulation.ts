@@ -1,6 +1,7 @@
 /** What the leaderboard must hold on a cluster with faults. */
 import { Schema } from "@restante/runtime"
-import type { ClientAttempt, SimulateOptions } from "@restante/runtime/testing"
+import { type ClientAttempt, request, type SimulateOptions,
+  withMessage } from "@restante/runtime/testing"
 import { leaderboard } from "./index.ts"
 
 const boards = ["chess", "darts"].map((id) => leaderboard(id))
@@ -8,17 +9,12 @@ const players = ["ann", "ben", "cleo"]
 
 type Board = typeof leaderboard.behavior.initial
 
-const isScore = Schema.is(Schema.TaggedStruct("Score", {
-  player: Schema.String,
-  points: Schema.Int,
-  key: Schema.String
-}))
 const isPlace = Schema.is(Schema.Struct({ points: Schema.Int }))
 const playerOf = Schema.is(Schema.Struct({ player: Schema.String }))
 
 /** The points of the attempts of a player, each key once. */
 const pointsOf = (attempts: ReadonlyArray<ClientAttempt>, player: string): number => {
-  const scores = attempts.map(({ message }) => message).filter(isScore)
+  const scores = withMessage(attempts, leaderboard, "Score").map(({ message }) => message)
     .filter((score) => score.player === player)
   const byKey = new Map(scores.map(({ key, points }) => [key, points]))
   return [...byKey.values()].reduce((sum, points) => sum + points, 0)
@@ -42,9 +38,14 @@ export const leaderboardSimulation = {
   behaviors: [leaderboard],
   clients: (draw, { number }) => {
     const player = draw.pick(players)
-    const score = { _tag: "Score", player, points: 1 + draw.below(9), key: `key-${number}` }
-    const read = draw.pick([{ _tag: "Place", player }, { _tag: "Top", count: 2 }])
-    return { to: draw.pick(boards), message: draw.chance(0.6) ? score : read, attempts: 3 }
+    const score = {
+      _tag: "Score",
+      player,
+      points: 1 + draw.below(9),
+      key: `key-${number}`
+    } as const
+    const read = draw.pick([{ _tag: "Place", player }, { _tag: "Top", count: 2 }] as const)
+    return request(draw.pick(boards), draw.chance(0.6) ? score : read, { attempts: 3 })
   },
   model: "table",
   invariants: [

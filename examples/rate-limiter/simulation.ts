@@ -1,23 +1,22 @@
 /** What the rate limiter must hold on a cluster with faults. */
-import { Schema } from "@restante/runtime"
-import type { SimulateOptions, SimulationView } from "@restante/runtime/testing"
+import { request, type SimulateOptions, type SimulationView,
+  withMessage } from "@restante/runtime/testing"
 import { rateLimiter } from "./index.ts"
 
 const rate = { limit: 3, windowMs: 10_000 }
 const limiter = rateLimiter(rate)
 const keys = ["ann", "ben"]
 
-const isPermit = Schema.is(Schema.Struct({ isGiven: Schema.Literal(true), atMs: Schema.Int }))
-
 /** When the permits that clients have received for a key were given, ascending. */
 const permitsOf = ({ attempts }: SimulationView, key: string): ReadonlyArray<number> =>
-  attempts.flatMap(({ reply, to }) => to.id === key && isPermit(reply) ? [reply.atMs] : [])
+  withMessage(attempts, limiter, "Take")
+    .flatMap(({ reply, to }) => to.id === key && reply?.isGiven === true ? [reply.atMs] : [])
     .sort((one, other) => one - other)
 
 /** Clients that take permits as fast as they can. A lost answer may cost them a permit. */
 export const limiterSimulation = {
   behaviors: [limiter],
-  clients: (draw) => ({ to: limiter(draw.pick(keys)), message: { _tag: "Take" }, attempts: 2 }),
+  clients: (draw) => request(limiter(draw.pick(keys)), { _tag: "Take" }, { attempts: 2 }),
   requestsPerMinute: 120,
   model: "table",
   invariants: [{

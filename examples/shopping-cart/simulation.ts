@@ -1,17 +1,9 @@
 /** What an order must hold on a cluster with faults, and with services that lose answers. */
-import type { SimulateOptions } from "@restante/runtime/testing"
+import { noServices, request, type SimulateOptions } from "@restante/runtime/testing"
 import { type OrderCall, type Services, shoppingCart, type Step } from "./index.ts"
 
-const none = async (): Promise<boolean> => true
-
 /** The definition as clients use it; each process of a node makes its own, with services. */
-const carts = shoppingCart({
-  reserve: none,
-  charge: none,
-  ship: none,
-  refund: none,
-  release: none
-})
+const carts = shoppingCart(noServices())
 
 /** The step that is not possible for the orders of a cart. */
 const refusals: Readonly<Record<string, Step | undefined>> = {
@@ -71,15 +63,16 @@ export const cartSimulation = {
     return [shoppingCart(services)]
   },
   services: () => new World(),
-  clients: (draw) => ({
-    to: carts(draw.pick(ids)),
-    message: draw.pick([
-      { _tag: "Put", sku: draw.pick(["tea", "cup"]), count: draw.below(3), cents: 250 },
-      { _tag: "Order" },
-      { _tag: "Look" }
-    ]),
-    attempts: 3
-  }),
+  clients: (draw) =>
+    request(
+      carts(draw.pick(ids)),
+      draw.pick([
+        { _tag: "Put", sku: draw.pick(["tea", "cup"]), count: draw.below(3), cents: 250 },
+        { _tag: "Order" },
+        { _tag: "Look" }
+      ]),
+      { attempts: 3 }
+    ),
   isAtRest: ({ stateOf }) => ids.every((id) => stateIn(stateOf, id)._tag !== "Ordering"),
   model: "table",
   invariants: [

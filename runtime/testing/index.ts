@@ -11,10 +11,12 @@ export { startTestNode, type TestNode, type TestNodeOptions } from "./node/index
 export { failureReport, type ReportOptions, type RunPlan, type RunResult,
   smallestPlan } from "./report/index.ts"
 export { type ActorModel, type AnyActorModel, type ClientAttempt, type ClientTurn, type Draw,
-  type Invariant, OutsideFailure, type ReceivedReply, simulate, type SimulatedHost,
+  type Invariant, OutsideFailure, type ReceivedReply, request, simulate, type SimulatedHost,
   type SimulatedRequest, type SimulateOptions, SimulationFailed, type SimulationNoise,
-  type SimulationSummary, type SimulationView, type TestedActor } from "./simulation/index.ts"
+  type SimulationSummary, type SimulationView, type TestedActor,
+  withMessage } from "./simulation/index.ts"
 export { type CellCount, type CoverageReport, type DecidedParts, type GivenContext, type GivenState,
-  type TableTest, testTable, UnexpectedDecision, type WhenDecided } from "./table/index.ts"
+  noServices, type TableTest, testTable, UnexpectedDecision,
+  type WhenDecided } from "./table/index.ts"
 export { type Computer, epochMs, pick, type Random, randomOf, Trace,
   VirtualTime } from "./time/index.ts"

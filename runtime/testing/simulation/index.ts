@@ -4,4 +4,5 @@ export type { ActorModel, AnyActorModel, ClientAttempt, ClientTurn, Draw, Invari
   TestedActor } from "./options.ts"
 export { behaviorOf } from "./options.ts"
 export { OutsideFailure } from "./outside.ts"
+export { request, withMessage } from "./request.ts"
 export { simulate, SimulationFailed, type SimulationSummary } from "./simulate.ts"

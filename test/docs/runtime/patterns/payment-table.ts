@@ -1,10 +1,10 @@
 /** Tests of single decisions. */
-import { testTable } from "../../../../runtime/testing/index.ts"
+import { noServices, testTable } from "../../../../runtime/testing/index.ts"
 import { payment } from "./payment.ts"
 
 /** Throws when a cell decides otherwise; returns which cells no test has called. */
 export const testPayment = (): string => {
-  const tests = testTable(payment(() => Promise.resolve("receipt")))
+  const tests = testTable(payment(noServices()))
   const charging = { _tag: "Charging", cents: 500 } as const
   tests.given(charging).when({ _tag: "Pay", cents: 500 }).then({ reply: "charging" })
   tests.given(charging).when({ _tag: "Pay", cents: 700 }).then({ refuse: "OtherAmount" })
