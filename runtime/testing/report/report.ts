@@ -21,9 +21,13 @@ export interface RunResult {
 /** Runs a plan; the same plan has the same result. */
 export type RunPlan<Plan> = (plan: Plan, keepsTrace: boolean) => Promise<RunResult>
 
+/** How a failing plan is shrunk and reported. */
 export interface ReportOptions<Plan> {
   readonly run: RunPlan<Plan>
+  /** Another plan to try first in each round of shrinking; undefined where there is none. */
   readonly simplify?: (plan: Plan) => Plan | undefined
+  /** What the report shows of a plan, as JSON; by default the plan. */
+  readonly shownOf?: (plan: Plan) => unknown
 }
 
 /** Characters of a violation by which its kind is known. */
@@ -53,6 +57,7 @@ export const failureReport = async <Plan extends ShrinkablePlan & { readonly see
   result: RunResult,
   options: ReportOptions<Plan>
 ): Promise<string> => {
+  const { shownOf = (shown: Plan): unknown => shown } = options
   const least = await smallestPlan(plan, result, options)
   const { hash, trace, violations } = await options.run(least, true)
   return [
@@ -60,7 +65,7 @@ export const failureReport = async <Plan extends ShrinkablePlan & { readonly see
     ...result.violations,
     "",
     `as small as it was made (${hash}):`,
-    JSON.stringify(least, undefined, 1),
+    JSON.stringify(shownOf(least), undefined, 1),
     "",
     ...violations,
     "",

@@ -1,4 +1,5 @@
 /** Runs seeds of a simulation, and reports the first that fails. */
+import { keyOf } from "../../actor/index.ts"
 import { failureReport, type ReportOptions } from "../report/index.ts"
 import { type CellCount, coverageOf, type CoverageReport } from "../table/index.ts"
 import type { SimulateOptions } from "./options.ts"
@@ -44,6 +45,19 @@ const added = (one: CoverageReport | undefined, other: CoverageReport): Coverage
 const seedsOf = (seeds: number | ReadonlyArray<number>): ReadonlyArray<number> =>
   typeof seeds === "number" ? Array.from({ length: seeds }, (_, at) => at + 1) : seeds
 
+/** A plan for people: a reference to an actor would be its whole definition. */
+const shownOf = (plan: SimulationPlan) => ({
+  ...plan,
+  operations: plan.operations.map(({ request: { message, to, ...others }, ...operation }) => ({
+    ...operation,
+    request: {
+      to: keyOf(to),
+      message: typeof message === "function" ? "made of the replies" : message,
+      ...others
+    }
+  }))
+})
+
 /** Adds up the runs of seeds. */
 class Totals {
   private seeds = 0
@@ -87,7 +101,8 @@ export const simulate = async <Services = undefined>(
     const result = await runPlan(plan, options, false)
     if (result.violations.length > 0) {
       const reporting: ReportOptions<SimulationPlan> = {
-        run: (plan, keepsTrace) => runPlan(plan, options, keepsTrace)
+        run: (plan, keepsTrace) => runPlan(plan, options, keepsTrace),
+        shownOf
       }
       const report = await failureReport(plan, result, reporting)
       throw new SimulationFailed(seed, result.violations, report)

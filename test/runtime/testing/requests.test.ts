@@ -102,6 +102,26 @@ it("simulates a definition of services", async () => {
   expect(cells?.missing).not.toContain("Open x Charged")
 })
 
+it("reports actors by kind and id, and not with their definitions", async () => {
+  const failure: unknown = await simulate({
+    behaviors: [carts],
+    clients: (draw) =>
+      draw.chance(0.5)
+        ? request(carts("a"), { _tag: "Put", by: 1 })
+        : request(carts("b"), () => ({ _tag: "Look" })),
+    invariants: [{
+      name: "both actors are asked",
+      atRest: ({ attempts }) =>
+        new Set(attempts.map(({ to }) => to.id)).size > 1 ? "yes" : undefined
+    }],
+    seeds: 1
+  }).then(() => undefined, (error: unknown) => error)
+  const report = String(failure)
+  expect(report).toContain("\"to\": \"cart/a\",\n    \"message\": {\n     \"_tag\": \"Put\",")
+  expect(report).toContain("\"to\": \"cart/b\",\n    \"message\": \"made of the replies\"")
+  expect(report).not.toContain("protocol")
+})
+
 it("has services for what performs nothing, and throws when an effect calls one", async () => {
   testTable(carts).given().when({ _tag: "Pay" })
     .then({ reply: "paying", perform: [{ _tag: "Charge" }] })
