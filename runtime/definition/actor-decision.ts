@@ -4,6 +4,19 @@
  */
 import { type Address, Decision, type Refusal } from "../actor/index.ts"
 import { type MissedTicks, resolutionMs } from "./recurrence.ts"
+import type { JsonValue } from "./shapes.ts"
+
+/** A refusal without data. */
+export interface PlainRefusal extends Refusal {
+  readonly data?: undefined
+}
+
+/** A refusal with data for programs, such as when the message will be accepted. */
+export interface DataRefusal<Reason extends string, Data> extends Refusal {
+  readonly reason: Reason
+  /** A JSON value. */
+  readonly data: Data
+}
 
 /** How often a recurring timer fires, and what happens to the ticks that nobody could process. */
 export interface IntervalOptions {
@@ -143,6 +156,32 @@ export const stay = (): ActorDecision<never> => new ActorDecision<never>()
 export const append = <const Item>(item: Item): ActorDecision<never, undefined, never, Item> =>
   new ActorDecision<never>().append(item)
 
-/** A decision that only refuses the message; `reason` is for programs, `detail` for people. */
-export const refuse = (reason: string, detail?: string): ActorDecision<never, Refusal> =>
-  new ActorDecision<never>().reply<Refusal>({ _tag: "Refused", reason, detail })
+/** Makes decisions that refuse a message. */
+interface Refuse {
+  (reason: string, detail?: string): ActorDecision<never, PlainRefusal>
+  <const Reason extends string, const Data extends JsonValue>(
+    reason: Reason,
+    detail: string | undefined,
+    data: Data
+  ): ActorDecision<never, DataRefusal<Reason, Data>>
+}
+
+/**
+ * A decision that only refuses the message. `reason` is for programs, `detail` for people, and
+ * `data` is what programs need besides the reason: a JSON value, which the caller finds in the
+ * reply with its type.
+ */
+export const refuse: Refuse = (
+  reason: string,
+  detail?: string,
+  data?: JsonValue
+): ActorDecision<never, never> => {
+  const refusal = {
+    _tag: "Refused",
+    reason,
+    detail,
+    ...data === undefined ? {} : { data }
+  } as const
+  // It has the data of its overload.
+  return new ActorDecision<never>().reply(refusal) as unknown as ActorDecision<never, never>
+}

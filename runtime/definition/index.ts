@@ -1,6 +1,6 @@
 /** Definitions of actors: the API for programs that run actors of their own. */
-export { type ActorDecision, append, become, type IntervalOptions, refuse,
-  stay } from "./actor-decision.ts"
+export { type ActorDecision, append, become, type DataRefusal, type IntervalOptions,
+  type PlainRefusal, refuse, stay } from "./actor-decision.ts"
 export { askActor, askPeer } from "./asks.ts"
 export type { CellContext } from "./cells.ts"
 export { type ActorDefinition, type ActorOptions, type ActorTable, defineActor, type ItemKeys,

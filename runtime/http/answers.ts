@@ -20,18 +20,21 @@ export type RefusalStatuses = Readonly<Record<string, number>>
 
 const refusalResponse = (
   { key, tag }: SentMessage,
-  { detail, reason }: Refusal,
+  refusal: Refusal,
   statuses: RefusalStatuses
-): Response =>
-  problemResponse("refused", {
+): Response => {
+  const { detail, reason } = refusal
+  return problemResponse("refused", {
     detail: `${key} refused ${tag}, ${reason}: ${
       detail ?? "its state does not allow it. Read its state before you send it again"
     }`,
     outcome: "refused",
     // A reason may be called as what every object has.
     ...(Object.hasOwn(statuses, reason) ? { status: statuses[reason] ?? 409 } : {}),
-    members: { reason }
+    // Data is for programs, as the reason is.
+    members: { reason, ..."data" in refusal && { data: refusal.data } }
   })
+}
 
 /** The answer to a message with its reply; a refusal is a problem. */
 export const replyResponse = (

@@ -79,6 +79,7 @@ const problemSchema: Json = {
         "repeat it only if the actor recognizes a repetition"
     },
     reason: { type: "string", description: "Why the actor refused, for programs" },
+    data: { description: "A JSON value: what the actor says of its refusal besides, for programs" },
     retryAfterMs: { type: "number" }
   }
 }

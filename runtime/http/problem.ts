@@ -47,8 +47,8 @@ export interface ProblemParts {
   /** Replaces the status of the problem. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Members beside the standard ones. */
-  readonly members?: Readonly<Record<string, string | number>>
+  /** Members beside the standard ones: JSON values. */
+  readonly members?: Readonly<Record<string, unknown>>
 }
 
 /** The answer for a problem. */

@@ -1,5 +1,5 @@
 /** A decision as a plain record: for comparisons and for traces. */
-import { type Decision, isRefusal } from "../../actor/index.ts"
+import { type Decision, isRefusal, type Refusal } from "../../actor/index.ts"
 
 /** The parts of a decision; a part that the decision does not set is absent. */
 export interface DecidedParts {
@@ -18,8 +18,16 @@ export interface DecidedParts {
   readonly reply?: unknown
   /** The reason of a refusal; its detail is for people and is not compared. */
   readonly refuse?: string
+  /** The data of a refusal. */
+  readonly data?: unknown
   readonly perform?: ReadonlyArray<unknown>
 }
+
+const refusalParts = (refusal: Refusal): Pick<DecidedParts, "data" | "refuse"> => ({
+  refuse: refusal.reason,
+  // Only definitions give data to refusals.
+  ..."data" in refusal && { data: refusal.data }
+})
 
 /** The parts of a decision. */
 export const partsOf = (decision: Decision<unknown, unknown, unknown>): DecidedParts => {
@@ -34,7 +42,7 @@ export const partsOf = (decision: Decision<unknown, unknown, unknown>): DecidedP
     ...deferUntilMs !== undefined && { deferTimer: deferUntilMs },
     ...signals !== undefined && { signals },
     ...answer !== undefined &&
-      (isRefusal(answer) ? { refuse: answer.reason } : { reply: answer }),
+      (isRefusal(answer) ? refusalParts(answer) : { reply: answer }),
     ...actions !== undefined && { perform: actions }
   }
 }

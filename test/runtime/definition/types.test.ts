@@ -1,6 +1,6 @@
 /** What the types of a definition accept and reject; the compiler checks each line. */
 import { expect, expectTypeOf, it } from "vitest"
-import { type ActorNode, append, become, defineActor, isRefusal, type LogEntry, type Refusal,
+import { type ActorNode, append, become, defineActor, isRefusal, type LogEntry, type PlainRefusal,
   refuse, Schema, stay } from "../../../runtime/main.ts"
 import { counter } from "./examples/counter.ts"
 import { reminder } from "./examples/reminder.ts"
@@ -29,11 +29,11 @@ it("infers replies from the cells", () => {
     const added = node.ask(counter("visits"), { _tag: "Add", by: 1 })
     expectTypeOf(added).toEqualTypeOf<Promise<number>>()
     const opened = node.ask(door("front"), { _tag: "Open", by: "ann" })
-    expectTypeOf(opened).toEqualTypeOf<Promise<Refusal | "open">>()
+    expectTypeOf(opened).toEqualTypeOf<Promise<PlainRefusal | "open">>()
     const seen = node.ask(door("front"), { _tag: "Look" })
     expectTypeOf(seen).toEqualTypeOf<Promise<{ readonly by: string } | undefined>>()
     const closed = node.ask(door("front"), { _tag: "Close" })
-    expectTypeOf(closed).toEqualTypeOf<Promise<Refusal | undefined>>()
+    expectTypeOf(closed).toEqualTypeOf<Promise<PlainRefusal | undefined>>()
     const log = node.log(door("front"))
     expectTypeOf(log).toEqualTypeOf<
       AsyncIterable<LogEntry<{ readonly event: "opened" | "closed" }>>

@@ -1,6 +1,6 @@
 /** Requests that a definition types, and services of a definition that has none. */
 import { expect, expectTypeOf, it } from "vitest"
-import { become, defineActor, InvalidMessage, type Refusal, refuse, Schema,
+import { become, defineActor, InvalidMessage, type PlainRefusal, refuse, Schema,
   stay } from "../../../runtime/main.ts"
 import { type ClientAttempt, noServices, type ReceivedReply, request, simulate, startTestNode,
   testTable, withMessage } from "../../../runtime/testing/index.ts"
@@ -80,7 +80,7 @@ it("selects attempts by message, with its type and that of its reply", () => {
   expect(others).toEqual([])
   const check = () => {
     expectTypeOf(put?.message.by).toEqualTypeOf<number | undefined>()
-    expectTypeOf(put?.reply).toEqualTypeOf<number | Refusal | undefined>()
+    expectTypeOf(put?.reply).toEqualTypeOf<number | PlainRefusal | undefined>()
     expectTypeOf(put?.endMs).toEqualTypeOf<number | undefined>()
   }
   expect(check).toBeTypeOf("function")
