@@ -24,6 +24,7 @@ const paddedKey = (key: Uint8Array, pad: number): Buffer => {
   return block
 }
 
+/** HMAC-SHA-256 under one key, which has 64 bytes at most; for many short inputs. */
 export class HmacSha256 {
   private readonly innerKey: Buffer
   /** The input of the outer hash. */

@@ -106,6 +106,10 @@ export const defaultLimits = {
   drainMs: 20_000
 }
 
+/**
+ * The limits of a node. A name ends in its unit: `Ms` are milliseconds, `Bytes` bytes, and `Max`
+ * alone a number of things. A relation between limits that does not hold is a defect at the start.
+ */
 export type Limits = Readonly<typeof defaultLimits>
 
 /** Bytes in memory for a character of a stored state, where its kind does not estimate them. */
@@ -201,6 +205,7 @@ export const defaultPlacementLimits = {
   lostShownMs: 600_000
 }
 
+/** The limits of a node's membership of a cluster and of its shards; named as {@link Limits}. */
 export type PlacementLimits = Readonly<typeof defaultPlacementLimits>
 
 const placementRelations: Relations<PlacementLimits> = [

@@ -57,6 +57,7 @@ export class RecentValues {
   }
 }
 
+/** The commits of a node: how many, how long they took, and in groups of which size. */
 export class CommitMetrics {
   commits = 0
   failures = 0
@@ -78,6 +79,7 @@ export class CommitMetrics {
   }
 }
 
+/** The metrics of a node, by kind of actors and of its commits. They count from its start. */
 export class RuntimeMetrics {
   readonly kinds = new Map<string, KindMetrics>()
   readonly commits = new CommitMetrics()

@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import type { BlobAborted, BlobTooLarge, StorageFailure } from "./actor/index.ts"
 import type { BlobInfo, BlobsApi } from "./ports/index.ts"
 
+/** The bytes of a blob that a commit is to name: `bytesMax` at most. */
 export interface PreparedBlob {
   /** A new id; no earlier blob has it. */
   readonly id: string

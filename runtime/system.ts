@@ -14,6 +14,10 @@ import { withTrace } from "./tracing.ts"
 
 const nanosPerMs = 1_000_000
 
+/**
+ * A running node, for Effect: what {@link System} provides. Its asks fail with an `AskFailure`, and
+ * send any message as it is; {@link askActor} checks it by its definition. A refusal is a reply.
+ */
 export interface SystemApi extends Peers {
   /**
    * `ask` by callback, for the hot path. It may call `done` before it returns. `trace` is a W3C
@@ -45,6 +49,7 @@ export interface SystemApi extends Peers {
   readonly passivate: (address: Address) => boolean
   /** The newest format of messages that every node reads: newer ones are not sent yet. */
   readonly format: () => number
+  /** The load and the metrics of this node now: actors by kind, timers, quarantines, commits. */
   readonly snapshot: () => Snapshot
   /** The nodes and the owner of each shard, as this node last observed them. */
   readonly cluster: () => ClusterView
@@ -58,6 +63,10 @@ export interface SystemApi extends Peers {
   readonly drain: Effect.Effect<void>
 }
 
+/**
+ * The actor system of a node, as a service of Effect. `actorSystem` provides it for definitions,
+ * and `System.layer` for behaviors on any ports. The node runs for as long as its layer.
+ */
 export class System extends Context.Service<System, SystemApi>()("restante/runtime/System") {
   /** Starts a node on the provided storage, transport and placement. */
   static readonly layer = (

@@ -8,6 +8,7 @@ import { Context, Effect, type Fiber, Tracer } from "effect"
 /** What a span says beside its name. It holds no secret. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
+/** What a span is called, and what caused it. */
 export interface SpanStart {
   readonly name: string
   readonly kind: "server" | "client" | "internal"

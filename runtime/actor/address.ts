@@ -5,6 +5,10 @@
 /** Number of shards, a power of two; it never changes in a store or cluster. */
 export const SHARDS = 256
 
+/**
+ * The address of one actor: its kind, and which one of that kind. Every address is that of an
+ * actor: nobody creates one.
+ */
 export interface Address {
   /** Lower-case name of the behavior, `[a-z][a-z-]*`. */
   readonly kind: string

@@ -7,6 +7,7 @@ import type { Effect } from "effect"
 import type { Address } from "./address.ts"
 import type { AskFailure, StorageFailure } from "./errors.ts"
 
+/** An item of an actor's log, as the store has it. */
 export interface LogItem {
   /** Counts from 1 in each actor's log; never used twice. */
   readonly n: number

@@ -53,6 +53,7 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
   pid: Schema.UndefinedOr(Schema.Number)
 }) {}
 
+/** What a call of a store can fail with. */
 export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted | ValueTooLarge
 
 /**

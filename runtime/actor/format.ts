@@ -12,6 +12,7 @@ export interface StoredState {
   readonly text: string
 }
 
+/** The text of a state in the store, from which {@link decodeStoredState} reads it. */
 export const encodeStoredState = ({ format, text }: StoredState): string => `${format} ${text}`
 
 /** Throws when the stored text does not begin with a format. */

@@ -17,6 +17,7 @@ import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 import { Witness, WitnessLease } from "./witnesses.ts"
 
+/** How a node takes part in a cluster. */
 export interface ClusterPlacementOptions {
   /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
   readonly node: string

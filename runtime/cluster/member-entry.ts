@@ -6,6 +6,7 @@ import type { Timekeeping } from "../clock.ts"
 import type { RegistryEntry } from "../ports/index.ts"
 import type { NodeView } from "./placement.ts"
 
+/** Names a process among all that run, so that its next start knows whether it has ended. */
 export interface ProcessName {
   /** The machine's boot id, and the namespace of `pid`. */
   readonly host: string

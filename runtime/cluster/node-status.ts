@@ -18,6 +18,7 @@ const nodeStatusWriteMs = 2_000
 /** The deadline of a read. */
 const nodeStatusReadMs = 1_000
 
+/** The status of each node of a cluster, a short text for people. */
 export interface NodeStatusApi {
   /** Publishes `text()` now and every {@link nodeStatusIntervalMs}; the result stops it. */
   readonly publish: (text: () => string) => () => void

@@ -31,6 +31,7 @@ export interface ClusterView {
   readonly lost: ReadonlyArray<string>
 }
 
+/** Which shards a node owns, as {@link Placement} provides it. */
 export interface PlacementApi {
   /** Whether this node accepts messages for the shard now. */
   readonly owns: (shard: number) => boolean
@@ -69,11 +70,16 @@ export interface PlacementApi {
    * writes the newest format of its program.
    */
   readonly format: () => number | undefined
+  /** The nodes and the owner of each shard, as this node last observed them. */
   readonly view: () => ClusterView
   /** The status of each node, for people. */
   readonly nodeStatus: NodeStatusApi
 }
 
+/**
+ * Decides which shards a node owns: all of them (`singleNodePlacement`), or its part of a cluster
+ * (`clusterPlacement`).
+ */
 export class Placement extends Context.Service<Placement, PlacementApi>()(
   "restante/runtime/Placement"
 ) {}

@@ -55,6 +55,7 @@ export type Performers<Action extends Tagged, Message> = {
   ) => Performed<Message>
 }
 
+/** The reply of a decision. */
 type ReplyOf<Decided> = Decided extends ActorDecision<infer _State, infer Reply, infer _A, infer _I>
   ? Reply
   : never

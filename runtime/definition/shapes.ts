@@ -8,6 +8,7 @@ export type Variants = Readonly<Record<string, Schema.Struct.Fields>>
 /** Variants by tag, or one Schema of a tagged union. */
 export type Shape = Variants | Schema.Codec<Tagged, unknown>
 
+/** The same type, shown as one record. */
 type Simplified<A> = { readonly [Key in keyof A]: A[Key] }
 
 /** The values of a shape: a union of plain records, each with its `_tag`. */

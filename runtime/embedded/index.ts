@@ -15,6 +15,7 @@ export { embeddedView } from "./records/index.ts"
 export { beginRestoring, endRestoring } from "./restore.ts"
 export type { OpenFailure } from "./storage/index.ts"
 
+/** How the store of a folder is opened. */
 export interface EmbeddedOptions {
   /** The database that the folder must have; by default the one it has, else what can be loaded. */
   readonly engine?: EngineName | undefined

@@ -11,6 +11,7 @@ import { asFailure, type Database, databasePath, type EngineName, pagesOf } from
 import { bytesKey, dueKey, lastNumber, parseDue, parseSignal, timerKey } from "./keys.ts"
 import { type OpenFailure, openFailure, openVerified, parseRecord } from "./storage/index.ts"
 
+/** What a folder holds, and what contradicts itself in it. */
 export interface EmbeddedInspection {
   /** The database of the folder; undefined when it could not be opened. */
   readonly engine: EngineName | undefined
@@ -38,6 +39,7 @@ interface InspectedLog {
   readonly head: number
 }
 
+/** Counts that begin at 0. */
 const newCounts = () => ({
   commits: 0,
   /** Actors with a state record, by kind. */

@@ -16,6 +16,7 @@ export interface ExposableActor<Message extends Tagged, Replies, Item>
   readonly behavior: { readonly timerMessage: Tagged }
 }
 
+/** What HTTP may do with the actors of a definition. */
 export interface ExposeOptions<Tag extends string> {
   /** The messages that a POST may have, besides the queries. */
   readonly commands?: ReadonlyArray<Tag>

@@ -36,6 +36,7 @@ export type ExposedMessages<Actors extends ReadonlyArray<ExposedActor>> = NonNul
   Actors[number]["~message"]
 >
 
+/** What a face serves, who may use it, and within which limits. */
 export interface HttpFaceOptions<Actors extends ReadonlyArray<ExposedActor>> {
   /** What the face serves; each kind once. */
   readonly actors: Actors

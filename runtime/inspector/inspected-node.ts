@@ -8,6 +8,7 @@ import { inspectorServer } from "./server.ts"
 
 const defaultPort = 8090
 
+/** Where the page of an inspector listens, and by which names it is addressed. */
 export interface InspectorOptions {
   /** 8090 by default; 0 takes any that is free. */
   readonly port?: number

@@ -4,6 +4,7 @@ import { clusterPlacement, type Store } from "../index.ts"
 import { assertSubjectPermission, connection, hmacAuthenticator, type NatsOptions, natsPings,
   natsRegistry, natsStorage, natsTransport } from "./index.ts"
 
+/** How a node takes part in the cluster of a NATS store, and how it connects. */
 export interface NatsStoreOptions extends Omit<NatsOptions, "servers" | "name"> {
   /**
    * The node's name, `[A-Za-z0-9_=-]+`, unique in the cluster. By default it is random. With a name

@@ -5,6 +5,7 @@
 import { Context, type Effect } from "effect"
 import type { BlobAborted, BlobMissing, BlobTooLarge, StorageFailure } from "../actor/index.ts"
 
+/** What is known of a stored blob. */
 export interface BlobInfo {
   readonly lengthBytes: number
   /** SHA-256 of the bytes, base64url without padding. */
@@ -26,6 +27,7 @@ export interface BlobBytes extends AsyncIterable<Uint8Array> {
   readonly recycle?: (chunk: Uint8Array) => void
 }
 
+/** A store of blobs, as {@link Blobs} provides it. An id is `[A-Za-z0-9_=-]+`. */
 export interface BlobsApi {
   /**
    * Streams `source` into a blob named `id` (`[A-Za-z0-9_=-]+`) with bounded memory. The blob is
@@ -45,6 +47,7 @@ export interface BlobsApi {
     id: string,
     range?: ByteRange
   ) => Effect.Effect<BlobBytes, BlobMissing | StorageFailure>
+  /** Undefined: no blob has this id. */
   readonly info: (id: string) => Effect.Effect<BlobInfo | undefined, StorageFailure>
   /** Succeeds if the blob does not exist. */
   readonly remove: (id: string) => Effect.Effect<void, StorageFailure>
@@ -67,4 +70,5 @@ export interface BlobsApi {
   readonly confirm: (id: string) => Effect.Effect<void>
 }
 
+/** The port to the store of blobs. The owner of a blob is an actor, which names it in its state. */
 export class Blobs extends Context.Service<Blobs, BlobsApi>()("restante/runtime/Blobs") {}

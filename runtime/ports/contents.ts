@@ -34,6 +34,7 @@ export interface ActorPart {
   readonly steady: boolean
 }
 
+/** One record of the store, with its table. */
 export interface RecordPart {
   readonly _tag: "Record"
   readonly table: string
@@ -57,9 +58,11 @@ export interface StoreContentsApi {
   readonly ids: (kind: string) => AsyncIterable<ReadonlyArray<string>>
   /** One actor as it is now; nothing if it does not exist. */
   readonly actor: (address: Address) => AsyncIterable<ItemsPart | ActorPart>
+  /** All records of all tables. */
   readonly records: () => AsyncIterable<RecordPart>
 }
 
+/** The port that reads everything in a store, for archives and checks. */
 export class StoreContents extends Context.Service<StoreContents, StoreContentsApi>()(
   "restante/runtime/Contents"
 ) {}

@@ -9,6 +9,7 @@ export class PingUnanswered extends Schema.TaggedError<PingUnanswered>()("PingUn
   name: Schema.String
 }) {}
 
+/** Short requests between the processes of a cluster, as {@link Pings} provides them. */
 export interface PingsApi {
   /** Sends a text to the process that listens under `name`; waits for its answer, without limit. */
   readonly send: (name: string, text: string) => Effect.Effect<string, PingUnanswered>
@@ -22,4 +23,5 @@ export interface PingsApi {
   ) => Effect.Effect<void, never, Scope.Scope>
 }
 
+/** The port by which the nodes of a cluster notice that another one is silent. */
 export class Pings extends Context.Service<Pings, PingsApi>()("restante/runtime/Pings") {}

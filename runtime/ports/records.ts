@@ -20,6 +20,7 @@ export const byBytes = (one: string, other: string): number => {
   return one.length - other.length
 }
 
+/** A change of one record: its new value, or its deletion. */
 export interface RecordChange {
   /** `[a-z][a-z-]*`. */
   readonly table: string
@@ -34,20 +35,24 @@ export interface RecordChange {
   readonly markerExpires?: boolean
 }
 
+/** A record of a table. */
 export interface RecordEntry {
   readonly key: string
   readonly value: string
 }
 
+/** Which records of a table to read: in the order of their keys, `limit` at most. */
 export interface RecordRange {
   /** Only keys with this prefix. */
   readonly prefix?: string
   /** Only keys after this one (before it with `reverse`). */
   readonly after?: string
+  /** Descending by key; ascending by default. */
   readonly reverse?: boolean
   readonly limit: number
 }
 
+/** Ordered tables of texts beside the actors, as {@link Records} provides them. */
 export interface RecordsApi {
   /** Greatest number of changes in one write. */
   readonly changesMax: number
@@ -65,12 +70,14 @@ export interface RecordsApi {
     expected: ReadonlyArray<RecordChange>,
     changes: ReadonlyArray<RecordChange>
   ) => Effect.Effect<boolean, StorageFailure>
+  /** The value of a record; undefined where there is none. */
   readonly get: (table: string, key: string) => Effect.Effect<string | undefined, StorageFailure>
   /** The values of the keys, in the order of `keys`. */
   readonly getMany: (
     table: string,
     keys: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
+  /** The records of a range, in its order. */
   readonly range: (
     table: string,
     range: RecordRange
@@ -94,6 +101,7 @@ export interface RecordsApi {
   readonly health: Effect.Effect<void, StorageFailure>
 }
 
+/** A value that is there, or will be. */
 type Eventually<A> = A | Promise<A>
 
 /** The reads of the port on records in this process; they throw the errors of the store. */
@@ -124,6 +132,7 @@ export const assertExpected = (
   }
 }
 
+/** The port to the records of a store: for indexes and queries over many actors. */
 export class Records extends Context.Service<Records, RecordsApi>()("restante/runtime/Records") {}
 
 /** Notified of the changes of one table, for caches of its records. */

@@ -36,6 +36,7 @@ export interface RegistryApi {
     expected: number,
     ttlMs?: number
   ) => Effect.Effect<number, RegistryMoved | StorageUnavailable>
+  /** Removes the key if its revision is still `expected`. */
   readonly remove: (
     key: string,
     expected: number
@@ -52,6 +53,7 @@ export interface RegistryApi {
   ) => Effect.Effect<void, StorageUnavailable, Scope.Scope>
 }
 
+/** The port to the few keys that the nodes of a cluster share, such as claims of shards. */
 export class Registry extends Context.Service<Registry, RegistryApi>()(
   "restante/runtime/Registry"
 ) {}

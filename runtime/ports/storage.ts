@@ -12,6 +12,7 @@ import { Context, type Effect } from "effect"
 import { type Address, keyOf, LogConflict, type LogItem, RevisionConflict,
   type StorageFailure } from "../actor/index.ts"
 
+/** What one decision, or several of one actor, change in the store: all of it or nothing. */
 export interface Commit {
   readonly address: Address
   /** Revision that the state record must still have; 0 when there must be none. */
@@ -54,6 +55,7 @@ export interface Commit {
   readonly firedTimer: number | undefined
 }
 
+/** When an actor receives its timer's message: `atMs` is in ms since the epoch. */
 export interface Timer {
   readonly address: Address
   readonly atMs: number
@@ -127,6 +129,10 @@ export interface StoredActor {
   readonly timer: number | undefined
 }
 
+/**
+ * A store of actors, as {@link Storage} provides it. Calls may be made at the same time, and may be
+ * interrupted, which undoes nothing.
+ */
 export interface StorageApi {
   /** The name of the database, for people: `RocksDB`, `LevelDB`, `JetStream`, `memory`. */
   readonly engine: string
@@ -152,6 +158,7 @@ export interface StorageApi {
     report?: ReportOutcome,
     isHeld?: (at: number) => boolean
   ) => Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
+  /** The actor as it is stored; one that was never stored has revision 0 and no state. */
   readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
@@ -198,6 +205,7 @@ export interface StorageApi {
   readonly health: Effect.Effect<void, StorageFailure>
 }
 
+/** The port to the store of a node's actors. Each store has a layer for it. */
 export class Storage extends Context.Service<Storage, StorageApi>()("restante/runtime/Storage") {}
 
 /** {@link StorageApi.streamOf} of a store that is one stream. */

@@ -46,11 +46,13 @@ export interface Traffic {
   readonly isConnected: boolean
 }
 
+/** Why a request of another node has no reply. Only NoOwner proves that no node has accepted it. */
 export type RequestFailure = NoOwner | AskTimeout | MessageTooLarge
 
 /** Receives the reply to a request, or why there is none; must not throw. */
 export type RequestDone = (failure: RequestFailure | undefined, reply: string) => void
 
+/** Messages between the nodes of a cluster, as {@link Transport} provides them. */
 export interface TransportApi {
   /**
    * Sends a message to the owner of the address's shard; calls `done` once, with the reply or the
@@ -85,6 +87,7 @@ export interface TransportApi {
   readonly traffic?: () => Traffic
 }
 
+/** The port to the other nodes: requests to the owners of shards, and hints about actors. */
 export class Transport extends Context.Service<Transport, TransportApi>()(
   "restante/runtime/Transport"
 ) {}

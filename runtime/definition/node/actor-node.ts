@@ -11,9 +11,11 @@ export interface AnyActor {
   readonly behavior: AnyBehavior
 }
 
+/** What a node of defined actors consists of; for `startNode` and {@link actorSystem}. */
 export interface ActorNodeOptions {
   /** The kinds of actors that the node serves; each kind once. */
   readonly actors: ReadonlyArray<AnyActor>
+  /** Where the actors are kept: a node opens it when it starts, and closes it when it stops. */
   readonly store: Store
   /** Replaces some limits of the runtime. */
   readonly limits?: Partial<Limits>

@@ -11,6 +11,7 @@ export interface LogEntry<Item> {
   readonly item: Item
 }
 
+/** Which items of a log are read, and whether to wait for more. */
 export interface LogOptions {
   /** The first item's number; 1 by default. */
   readonly from?: number

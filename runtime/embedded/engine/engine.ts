@@ -6,8 +6,10 @@ import { StorageCorrupted, type StorageFailure, StorageFull, StorageLocked,
   StorageUnavailable } from "../../actor/index.ts"
 import type { BatchChange } from "./write-batch.ts"
 
+/** The databases on which an embedded store runs. */
 export const engineNames = ["rocksdb", "leveldb"] as const
 
+/** One of {@link engineNames}. */
 export type EngineName = typeof engineNames[number]
 
 /** Names for people. */

@@ -26,6 +26,7 @@ const holderOf = (dataDir: string): number | undefined => {
   }
 }
 
+/** Why a folder cannot be opened as a store. */
 export type OpenFailure =
   | StorageFailure
   | StorageLocked

@@ -12,6 +12,7 @@ import { begunAtMs, blobsKv, type ChunkSet, chunksFilter, firstChunksFilter, hea
   parseHead, setOfChunk } from "./blob-keys.ts"
 import { findHead } from "./blob-transfer.ts"
 
+/** When the garbage of blobs is removed. */
 export interface BlobGarbageTimes {
   /** How long removed chunks stay readable at least, ms. */
   readonly readGraceMs: number

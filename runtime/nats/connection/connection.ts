@@ -14,6 +14,10 @@ import { type ReadBarrier, ReadBarriers } from "./read-barriers.ts"
 import { Requests } from "./requests.ts"
 import { TurnWrites } from "./turn-writes.ts"
 
+/**
+ * Which servers a node connects to, and by which credentials: a user with a password, a token, an
+ * nkey, or a file; or none.
+ */
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, any server of the cluster. */
   readonly servers: ReadonlyArray<string>
@@ -34,6 +38,7 @@ export interface NatsOptions {
   readonly replicas?: number
 }
 
+/** A connection to NATS, which all ports of a node share. */
 export interface NatsApi {
   readonly nc: NatsConnection
   /** Publishes all messages of one turn of the event loop in one write. */

@@ -43,6 +43,7 @@ interface PendingRequest {
   readonly reject: (reason: NoReply) => void
 }
 
+/** Sends requests over a connection. A request without an answer rejects with {@link NoReply}. */
 export class Requests {
   private readonly nc: NatsConnection
   private readonly writes: TurnWrites

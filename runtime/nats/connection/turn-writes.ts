@@ -29,6 +29,7 @@ export const rawHeaders = (text: string): MsgHdrs =>
   // The connection calls `encode` and nothing else of what it publishes.
   new RawHeaders(text) as unknown as MsgHdrs
 
+/** What a published message has besides its subject and its data. */
 export interface Publication {
   readonly reply?: string
   /** A whole header block, ASCII: `NATS/1.0\r\nName: value\r\n\r\n`. */
@@ -66,6 +67,7 @@ const bytesMaxOf = (data: Uint8Array | string): number =>
 export const isLarger = (data: Uint8Array | string, bytes: number): boolean =>
   bytesMaxOf(data) > bytes && Buffer.byteLength(data) > bytes
 
+/** Publishes the messages of one turn of the event loop, or of a few under load, in one write. */
 export class TurnWrites {
   /** Messages published, and the turns in which there were any. */
   messages = 0

@@ -13,6 +13,7 @@ import { ActorScanner } from "./actor-scan.ts"
 import { ActorQueues, CommitJob, GroupOutcomes } from "./commit-batcher.ts"
 import { BucketWriter } from "./commit-writer.ts"
 
+/** How the actors of a cluster are divided into streams. */
 export interface NatsStorageOptions {
   /** Buckets of a new cluster; an existing cluster must have as many. */
   readonly buckets?: number

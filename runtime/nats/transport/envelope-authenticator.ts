@@ -5,6 +5,7 @@
 import { timingSafeEqual } from "node:crypto"
 import { HmacSha256 } from "../../hmac.ts"
 
+/** Signs the messages between nodes by the keys of their cluster, and checks them. */
 export interface EnvelopeAuthenticator {
   /** The code of an envelope under the current key: 22 characters of base64url. */
   readonly sign: (head: string, body: Uint8Array) => string

@@ -10,6 +10,7 @@ import { byResource, type HistoryOperation, lineOf, type Model } from "./history
 const stepsMax = 300_000
 const reportedMax = 12
 
+/** What the search for an order of one resource's operations has found. */
 export type Verdict =
   | { readonly _tag: "Linearizable"; readonly steps: number }
   /** `report`: the longest order found, and the operations that cannot follow it. */

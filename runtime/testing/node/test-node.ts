@@ -18,15 +18,22 @@ const turnsMax = 1_000
 /** Items of a log that a test sees at most. */
 const logItemsMax = 100_000
 
+/** What a test node runs, and from which time and store it begins. */
 export interface TestNodeOptions {
+  /** The kinds of actors: definitions or behaviors, each kind once. */
   readonly behaviors: ReadonlyArray<TestedActor>
   /** The time of day at the start, ms since the epoch. */
   readonly nowMs?: number
+  /** Replaces some limits of the runtime. */
   readonly limits?: Partial<Limits>
   /** Where the actors are stored; by default a new store in memory. */
   readonly storage?: StorageApi
 }
 
+/**
+ * A node for tests, by default on a store in memory, whose time only the test advances. What waits
+ * for time waits until {@link TestNode.advance}.
+ */
 export interface TestNode {
   /** The time of day, ms since the epoch. */
   readonly nowMs: number
@@ -44,6 +51,7 @@ export interface TestNode {
   readonly advance: (ms: number) => Promise<void>
   /** The stored state; the initial one of an actor without a record. */
   readonly stateOf: <State = unknown>(of: Address) => State
+  /** The stored items of the actor's log, ascending: the first 100,000. */
   readonly logOf: (of: Address) => ReadonlyArray<LogItem>
   /** The actor's stored timer, ms since the epoch; undefined without one. */
   readonly timerOf: (of: Address) => number | undefined
@@ -54,6 +62,7 @@ export interface TestNode {
   readonly passivate: (of: Address) => Promise<void>
   /** Crashes the node, and starts it on what is stored: everything in memory is lost. */
   readonly restart: () => Promise<void>
+  /** Stops the node; `await using` does so at the end of the block. */
   readonly stop: () => Promise<void>
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }

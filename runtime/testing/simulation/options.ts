@@ -39,6 +39,7 @@ export interface ReceivedReply {
 
 /** A request of a client to an actor. */
 export interface SimulatedRequest {
+  /** The actor, such as a reference of a definition; {@link request} types its messages. */
   readonly to: Address
   /**
    * The message, or a function that makes it of the replies that the client has received so far;
@@ -74,6 +75,7 @@ export interface SimulationView<Services = unknown> {
   readonly nowMs: number
   /** The stored state; the initial one of an actor without a record. */
   readonly stateOf: <State = unknown>(of: Address) => State
+  /** The stored items of the actor's log, ascending: the first 100,000. */
   readonly logOf: (of: Address) => ReadonlyArray<LogItem>
   /** The actor's own timer, ms since the epoch; undefined without one. */
   readonly timerOf: (of: Address) => number | undefined
@@ -110,6 +112,7 @@ export interface ActorModel<State, Message extends Tagged, Reply> {
   keyOf?(state: State): string
 }
 
+/** A model of any kind of actors. */
 // The types are inputs and outputs of the model, so only `any` makes a common supertype.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyActorModel = ActorModel<any, any, any>
@@ -132,6 +135,10 @@ export interface SimulatedHost {
   readonly outside: <A>(what: string, call: () => A | Promise<A>) => Promise<A>
 }
 
+/**
+ * What a simulation runs, under which faults, and what must hold. All times are simulated; a seed
+ * determines all that is drawn.
+ */
 export interface SimulateOptions<Services = unknown> {
   /** The actors, or a function that makes them for each process of a node. */
   readonly behaviors:
@@ -141,6 +148,7 @@ export interface SimulateOptions<Services = unknown> {
   readonly clients: (draw: Draw, turn: ClientTurn) => SimulatedRequest
   /** Requests at the end of the run, one after the other, when the cluster is idle. */
   readonly lastRequests?: ReadonlyArray<SimulatedRequest>
+  /** What must hold after each commit, or at the end. */
   readonly invariants?: ReadonlyArray<Invariant<Services>>
   /** How many seeds run, from 1 on; or which. 20 by default. */
   readonly seeds?: number | ReadonlyArray<number>
