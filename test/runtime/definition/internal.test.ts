@@ -3,6 +3,7 @@ import { Effect, Layer, Logger } from "effect"
 import { afterEach, expect, expectTypeOf, it } from "vitest"
 import { expose } from "../../../runtime/http/index.ts"
 import { actorSystem, askActor, askPeer, System } from "../../../runtime/index.ts"
+import { quiet, request, simulate } from "../../../runtime/testing/index.ts"
 import { type ActorNode, become, defineActor, InvalidMessage, memory, refuse, Schema, startNode,
   stay } from "../../../runtime/main.ts"
 
@@ -96,6 +97,29 @@ it.each([false, true])(
     expect(await node.ask(order("b"), { _tag: "Look" })).toBe("in cash")
   }
 )
+
+it("takes it from effects on other nodes", async () => {
+  const { coverage } = await simulate({
+    behaviors: [order, cashier],
+    clients: (draw) =>
+      request(cashier(draw.pick(["front", "back"])), {
+        _tag: "Take",
+        order: `order-${draw.below(20)}`,
+        asEffect: draw.chance(0.5)
+      }),
+    // Nothing fails, so that each message of a client has its effect.
+    faults: [],
+    noise: { ...quiet, outside: 0 },
+    seeds: 1
+  })
+  const countOf = (wanted: string) =>
+    coverage.flatMap(({ cells }) => cells).filter(({ message }) => message === wanted)
+      .reduce((sum, { count }) => sum + count, 0)
+  // The orders are in twenty shards of three nodes, and the cashiers in two.
+  const taken = countOf("Take")
+  expect(taken).toBeGreaterThan(10)
+  expect([countOf("Paid"), countOf("Taken")]).toEqual([taken, taken])
+})
 
 it("refuses it from outside, and sends nothing", async () => {
   const node = await start()

@@ -114,6 +114,8 @@ it("reports actors by kind and id, and not with their definitions", async () => 
       atRest: ({ attempts }) =>
         new Set(attempts.map(({ to }) => to.id)).size > 1 ? "yes" : undefined
     }],
+    minutes: 0.2,
+    restMs: 1_000,
     seeds: 1
   }).then(() => undefined, (error: unknown) => error)
   const report = String(failure)
