@@ -171,6 +171,11 @@ export interface ClusterConfig {
      */
     readonly listen: string | undefined
   }
+  /**
+   * `on`: the node records its last messages and commits in memory, for `/cluster/messages` and for
+   * the past of actors. Texts of users and secrets are not shown, and those of messages not kept.
+   */
+  readonly inspector: "on" | "off"
   /** What the node exports to an OpenTelemetry collector, by the names of OpenTelemetry. */
   readonly otel: {
     /** Base of the URLs of the collector, such as `http://127.0.0.1:4318`. Undefined: no export. */
@@ -294,6 +299,7 @@ export const clusterConfig: ClusterConfig = {
   audit: { retention: "P365D" },
   security: { contact: undefined },
   metrics: { listen: undefined },
+  inspector: "off",
   otel: {
     endpoint: undefined,
     headers: undefined,

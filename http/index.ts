@@ -17,7 +17,7 @@ export { ActorListings, BlockList, Clients, DiskFloor, type DiskFreeMin, DocsSea
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap } from "./resources/accounts/index.ts"
-export { keepPublishingFigures } from "./resources/cluster/index.ts"
+export { keepPublishingFigures, recordedTexts } from "./resources/cluster/index.ts"
 export { sweepReservations } from "./resources/content/index.ts"
 export { retryLoads, watchLoads } from "./resources/customers/index.ts"
 export { type FirstMailbox, openFirstMailbox } from "./resources/mailboxes/index.ts"

@@ -751,13 +751,13 @@ export const shownEventsMax = 50
 
 /* The inspector of actors. */
 
-/** Log items that it shows: the last ones. */
+/** Log items of an actor, recorded commits of one, and messages of a node that it shows. */
 export const inspectedItemsMax = 20
+export const inspectedCommitsMax = 50
+export const inspectedMessagesMax = 200
 
-/** Items that it reads at the same time; each may be as large as a message. */
+/** Items that it reads at once, each as large as a message maybe; characters shown of one. */
 export const inspectedReadsMax = 4
-
-/** Characters that it shows of an item. */
 export const inspectedItemCharsMax = 4 * 1024
 
 /* The documentation. */

@@ -24,6 +24,8 @@ export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type Byte
   type StorageApi, StoreContents, type StoreContentsApi, type Timer,
   Transport } from "./ports/index.ts"
 export { type BlobCommit, commitBlob } from "./prepared-blob.ts"
+export { type MessageTexts, observedStorageLayer, type RecordedCommit, type RecordedMessage,
+  Recorder } from "./recording/index.ts"
 export { System, type SystemApi } from "./system.ts"
 export { knownTraceparent, type OpenSpan, parseTraceparent, type SpanAttributes, type SpanStart,
   type TraceContext, traceparentFrom, type Traces, withTraceparent } from "./tracing.ts"

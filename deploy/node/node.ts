@@ -12,12 +12,13 @@ import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { ActorListings, assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache,
   DiskFloor, DocsSearches, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures,
   listen, makeApplication, makeMetricFamilies, makeMetricsText, makeRateLimiter, NodeHistory,
-  OpenAnswers, openFirstMailbox, operatorAccount, randomId, type Rate, RefusalCounter, RemoteReader,
-  resourceTable, retryLoads, RowCaches, RowScans, ServerUnavailable, type Service,
-  type ShownSetting, type SpillSettings, sweepQueries, sweepRequests, sweepReservations,
-  TextSearches, watchLoads } from "../../http/index.ts"
-import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
-  StoreContents, System, type Transport } from "../../runtime/index.ts"
+  OpenAnswers, openFirstMailbox, operatorAccount, randomId, type Rate, recordedTexts,
+  RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans, ServerUnavailable,
+  type Service, type ShownSetting, type SpillSettings, sweepQueries, sweepRequests,
+  sweepReservations, TextSearches, watchLoads } from "../../http/index.ts"
+import { Blobs, observedStorageLayer, Placement, Recorder, Records, recordsUpTo, Storage,
+  type StorageFailure, StorageUnavailable, StoreContents, System,
+  type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
@@ -51,6 +52,8 @@ interface Shared {
   readonly droppedRequests: DroppedRequests
   readonly issuer: Service["issuer"]
   readonly telemetry: Telemetry
+  /** Records what passes through the node; undefined: nothing does, and nothing observes it. */
+  readonly recorder: Recorder | undefined
   /** Encrypts stored secrets. */
   readonly keyring: Keyring
   /** Identifies the service to push services, once the service's key has been read. */
@@ -59,7 +62,7 @@ interface Shared {
 
 const systemLayer = (
   settings: NodeSettings,
-  { baseUrl, droppedRequests, keyring, outbound, telemetry, vapid }: Shared
+  { baseUrl, droppedRequests, keyring, outbound, recorder, telemetry, vapid }: Shared
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
@@ -76,6 +79,7 @@ const systemLayer = (
         traces: telemetry.traces
       }),
       traces: telemetry.traces,
+      observer: recorder,
       limits: {
         ...groupLimits(settings),
         residentActorsMax: settings.activationsMax,
@@ -100,11 +104,18 @@ const usageLayer = (settings: NodeSettings) =>
       }))
   )
 
+/** The storage as it is, or with commits that the recorder gets. */
+const storageLayer = ({ recorder }: Shared): Layer.Layer<Storage, never, Storage> =>
+  recorder === undefined
+    ? Layer.effect(Storage, Effect.service(Storage))
+    : observedStorageLayer((commit) => recorder.onCommit(commit))
+
 /** All layers below HTTP, for these settings. */
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(
     Layer.provideMerge(usageLayer(settings)),
     Layer.provideMerge(recordsUpTo(serviceFormat)),
+    Layer.provideMerge(storageLayer(shared)),
     Layer.provideMerge(backend(settings, shared.node, shared.keyring))
   )
 
@@ -291,6 +302,7 @@ const makeService = Effect.fnUntraced(function*(
     httpMetrics,
     history: new NodeHistory({ system, httpMetrics, deliveries: outbound, nowMs, monotonicMs }),
     deliveries: outbound,
+    recorder: shared.recorder,
     archive: () => archiveOf({ kind, contents, blobs }),
     ready: readinessOf({ placement, storage, records, system }),
     nowMs
@@ -453,13 +465,14 @@ export const runNode = (loaded: LoadedSettings, onServing: (serving: ServingNode
     const baseUrl = baseUrlOf(settings, held.port)
     const node = yield* nodeNameOf(settings)
     const telemetry = yield* startTelemetry(settings, node)
-    const shared = {
+    const shared: Shared = {
       baseUrl,
       resolved: resolvedOn(loaded, held.port),
       node,
       telemetry,
       outbound: yield* outboundOf(settings.outboundAllow, undefined, telemetry.traces),
       droppedRequests: new DroppedRequests(),
+      recorder: settings.inspector === "on" ? new Recorder(Date.now, recordedTexts) : undefined,
       issuer: yield* issuerOf(settings),
       keyring: yield* keyringOfNode(settings),
       vapid: new Vapid([settings.securityContact, baseUrl])

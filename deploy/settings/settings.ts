@@ -194,6 +194,11 @@ const table = {
     optional(listenAddress),
     "Address of a listener that serves /metrics alone, without an account"
   ],
+  inspector: [
+    "inspector",
+    oneOf("on", "off"),
+    "Whether the node records its last messages and commits, for the inspector of admins"
+  ],
   otelExporterOtlpEndpoint: [
     "otel.endpoint",
     optional(collector),

@@ -1,8 +1,8 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Clock, Effect } from "effect"
 import type { Keyring, NodePauses, OutboundService, UsageLedger } from "../../actors/index.ts"
-import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
-  type SystemApi, type Tagged, type Traces } from "../../runtime/index.ts"
+import { type Address, type AskFailure, type BlobsApi, isRefusal, type Recorder, type RecordsApi,
+  type Refusal, type SystemApi, type Tagged, type Traces } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { Documentation } from "../documentation/index.ts"
@@ -105,6 +105,8 @@ export interface Service {
   readonly traces?: Traces | undefined
   /** What this node has measured in the last hour, and the last events that it has seen. */
   readonly history: NodeHistory
+  /** What passes through this node, for the inspector; undefined: it records nothing. */
+  readonly recorder?: Pick<Recorder, "commitsOf" | "messagesOf" | "startedMs"> | undefined
   /** The state of requests to other services. */
   readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">
   /** All settings of this node, in the order of the reference. */

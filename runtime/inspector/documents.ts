@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { Inspection } from "../activation/index.ts"
 import { type Address, address, fromKey, isActorId, shardOf } from "../actor/index.ts"
 import type { SystemApi } from "../system.ts"
-import type { RecordedCommit, RecordedMessage, Recorder } from "./recorder.ts"
+import type { RecordedCommit, RecordedMessage, Recorder } from "../recording/index.ts"
 
 /** Actors of one page, messages of one page, items of a log that are shown. */
 const idsMax = 100

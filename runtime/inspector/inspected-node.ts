@@ -3,7 +3,7 @@ import { once } from "node:events"
 import type { Server } from "node:http"
 import { type ActorNode, type ActorNodeOptions, startNode } from "../definition/index.ts"
 import { observedStore } from "./inspected-store.ts"
-import { Recorder } from "./recorder.ts"
+import { Recorder } from "../recording/index.ts"
 import { inspectorServer } from "./server.ts"
 
 const defaultPort = 8090

@@ -4,7 +4,7 @@ import type { Address } from "../actor/index.ts"
 import type { ActorDocument, KindDocument, MessagesDocument, MomentQuery, NodeDocument,
   ShownItem } from "./documents.ts"
 import { html, type Markup, type MarkupValue } from "./markup.ts"
-import type { RecordedMessage } from "./recorder.ts"
+import type { RecordedMessage } from "../recording/index.ts"
 
 /** Characters of a message and of its reply in a list; the JSON interface has more. */
 const shownCharsMax = 400

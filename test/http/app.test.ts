@@ -49,6 +49,7 @@ const guardedPatterns: ReadonlyArray<string> = [
   "/cluster/actors/{kind}",
   "/cluster/actors/{kind}/{id}",
   "/cluster/history",
+  "/cluster/messages",
   "/cluster/quarantine/{kind}/{id}",
   "/content",
   "/limits",

@@ -185,6 +185,18 @@ describe("the inspector", () => {
       .toBe(`not shown, ${values[0]?.length} characters`)
   })
 
+  it("says how to record messages and commits where it does not", async () => {
+    const advice = "This node records neither messages nor commits: set INSPECTOR=on"
+    for (const target of [path, "/cluster/messages"]) {
+      expect((await send("GET", target, { basic, accept: "text/html" })).text).toContain(advice)
+    }
+    const { xml } = await send("GET", "/cluster/messages", { basic })
+    expect([xml.attributes["recording"], xml.children]).toEqual(["off", []])
+    expect(childOf((await send("GET", path, { basic })).xml, "commits")).toBeUndefined()
+    const named = await send("GET", `${path}?commit=node-0.test.1`, { basic })
+    expect(named.status).toBe(404)
+  })
+
   it("knows each kind of actors", async () => {
     const kinds = [...service.service.system.snapshot().activations.keys()]
     expect(kinds.toSorted()).toEqual(Object.keys(allKinds).toSorted())

@@ -25,8 +25,9 @@ import type { HttpSettings, Service, ShownSetting } from "../../http/pipeline/se
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
 import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts"
 import { listen } from "../../http/wire/server.ts"
-import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage, System,
-  type Traces } from "../../runtime/index.ts"
+import { recordedTexts } from "../../http/resources/cluster/shown-fields.ts"
+import { Blobs, type Limits, observedStorageLayer, Placement, Recorder, Records, recordsUpTo,
+  Storage, System, type Traces } from "../../runtime/index.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "../actors/dependencies.ts"
 import type { Backend } from "./backends.ts"
 import { testDocumentation } from "./documentation-site.ts"
@@ -81,6 +82,8 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
   readonly documentation?: Service["documentation"]
+  /** Whether each node records messages and commits. */
+  readonly inspector?: boolean
   readonly rowScans?: Partial<PlaceLimits>
   readonly actorListings?: Partial<PlaceLimits>
   readonly textSearches?: Partial<PlaceLimits>
@@ -121,7 +124,8 @@ const usageLayer = (settings: TestSettings) =>
 
 const layerOf = (
   { base, limits, ports, settings }: Options,
-  outbound: Effect.Success<ReturnType<typeof makeOutbound>>
+  outbound: Effect.Success<ReturnType<typeof makeOutbound>>,
+  recorder: Recorder | undefined
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     return System.layer({
@@ -147,11 +151,17 @@ const layerOf = (
         traces: settings.traces
       }),
       limits,
+      observer: recorder,
       traces: settings.traces
     })
   })).pipe(
     Layer.provideMerge(usageLayer(settings)),
     Layer.provideMerge(recordsUpTo(serviceFormat)),
+    Layer.provideMerge(
+      recorder === undefined
+        ? Layer.effect(Storage, Effect.service(Storage))
+        : observedStorageLayer((commit) => recorder.onCommit(commit))
+    ),
     Layer.provideMerge(ports),
     Layer.provideMerge(Logger.layer([]))
   )
@@ -182,7 +192,8 @@ export const startNode = async (options: Options): Promise<Node> => {
   const clients = new Clients(trustedProxies)
   const httpMetrics = new HttpMetrics()
   const credentialCache = new CredentialCache(nowMs)
-  const runtime = ManagedRuntime.make(layerOf(options, outbound))
+  const recorder = settings.inspector === true ? new Recorder(nowMs, recordedTexts) : undefined
+  const runtime = ManagedRuntime.make(layerOf(options, outbound, recorder))
   const records = await runtime.runPromise(Effect.service(Records))
   const system = await runtime.runPromise(Effect.service(System))
   const service: Service = {
@@ -237,6 +248,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     keyring: testKeyring,
     httpMetrics,
     traces: settings.traces,
+    recorder,
     deliveries: outbound,
     history: historyOf({ system, httpMetrics, deliveries: outbound, nowMs }),
     archive: async function*() {

@@ -6,7 +6,9 @@ import { type Element, element, isoTime, listElement,
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { type Address, type Inspection, type LogItem, shardOf } from "../../../runtime/index.ts"
 import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
-import { shownItem, shownJson } from "./shown-fields.ts"
+import { commitsElement, commitsSection, pastBody, pastElement, pastLinks, type PastMoment,
+  type RecordedCommits } from "./recording/index.ts"
+import { shownItem, shownJson, withShortLists } from "./shown-fields.ts"
 
 /** An actor with the node that owns it, and the last items of its log. */
 export interface InspectedNode {
@@ -15,6 +17,10 @@ export interface InspectedNode {
   readonly node: string | undefined
   readonly inspection: Inspection
   readonly log: ReadonlyArray<LogItem>
+  /** What the answering node has recorded of it; undefined where it records nothing. */
+  readonly recorded?: RecordedCommits | undefined
+  /** The one of the recorded commits whose actor is shown; undefined: as it is now. */
+  readonly moment?: PastMoment | undefined
 }
 
 const links: ReadonlyArray<PageLink> = [{ rel: "up", href: clusterPath, title: "The cluster" }]
@@ -56,7 +62,7 @@ export const actorsView = (
 
 const actorElement = (
   service: Service,
-  { address, inspection, log, node }: InspectedNode
+  { address, inspection, log, moment, node, recorded }: InspectedNode
 ): Element => {
   const { fault, faultAtMs, format, head, isLoaded, oldestMs, quarantine, queued } = inspection
   const { restarts, state, stateChars, timerMs, waiting = [] } = inspection
@@ -89,7 +95,9 @@ const actorElement = (
     ...listElement(
       "items",
       log.map((item) => element("item", { n: item.n }, shownItem(address.kind, item)))
-    )
+    ),
+    commitsElement(service, recorded),
+    recorded && moment && pastElement(service, recorded, moment)
   )
 }
 
@@ -138,12 +146,6 @@ const liftForm = ({ address, inspection }: InspectedNode): Html =>
 <button type="submit">Lift the quarantine</button></form>
 `
 
-/** A list of numbers in indented JSON, which has a line for each. */
-const numberList = /\[\n\s+(-?\d[\d.,\s-]*?)\s+\]/g
-
-const withShortLists = (json: string): string =>
-  json.replace(numberList, (_, numbers: string) => `[${numbers.replaceAll(/\s+/g, " ")}]`)
-
 const stateOf = (
   { address: { kind }, inspection: { isLoaded, state, stateChars } }: InspectedNode
 ): Html => {
@@ -175,16 +177,23 @@ const logOf = ({ address: { kind }, log }: InspectedNode): Html =>
     }</ol>
 `
 
-/** One actor. */
-export const actorView = (service: Service, inspected: InspectedNode): ResourceView => {
-  const { address: { id, kind } } = inspected
-  return {
-    title: `${kind}/${id}`,
-    tree: () => actorElement(service, inspected),
-    body: () =>
-      html`${facts(inspected)}${liftForm(inspected)}<h2>State</h2>
+/** One actor as it is now. */
+const presentBody = (inspected: InspectedNode): Html =>
+  html`${facts(inspected)}${liftForm(inspected)}<h2>State</h2>
 ${stateOf(inspected)}<h2>Last items of the log</h2>
-${logOf(inspected)}`,
-    links: [{ rel: "up", href: actorsPath(kind), title: `Actors: ${kind}` }]
+${logOf(inspected)}${commitsSection(inspected.recorded)}`
+
+/** One actor: its document has how it is now, and how it was after the commit that is asked for. */
+export const actorView = (service: Service, inspected: InspectedNode): ResourceView => {
+  const { address: { id, kind }, moment, recorded } = inspected
+  const isPast = recorded !== undefined && moment !== undefined
+  return {
+    title: isPast ? `${kind}/${id}, as it was` : `${kind}/${id}`,
+    tree: () => actorElement(service, inspected),
+    body: () => isPast ? pastBody(recorded, moment) : presentBody(inspected),
+    links: [
+      ...isPast ? pastLinks(service, recorded, moment) : [],
+      { rel: "up", href: actorsPath(kind), title: `Actors: ${kind}` }
+    ]
   }
 }

@@ -9,10 +9,13 @@ import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerFailure
   nextLink, noStore, readPageRequest, readQuery, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { actorsView, actorView } from "./actor-views.ts"
-import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
+import { actorPath, actorsPath, clusterPath, messagesPath,
+  quarantinePath } from "./cluster-paths.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
 import { clusterView, quarantineView } from "./cluster-views.ts"
 import { historyView } from "./history-views.ts"
+import { messagesView, momentOf, nodeIn, type PastMoment,
+  type RecordedCommits } from "./recording/index.ts"
 
 export const getCluster = defineHandler(function*(service, call) {
   yield* requireAdmin(service, call)
@@ -78,14 +81,71 @@ const lastItems = (
   )
 }
 
-/** One actor. The audit log has who looked, as it shows who has stored how much, and when. */
+/** Undefined where the answering node records nothing. */
+const recordedCommitsOf = (
+  { recorder, startId }: Service,
+  actor: Address
+): RecordedCommits | undefined =>
+  recorder && {
+    address: actor,
+    node: nodeIn(startId),
+    startId,
+    sinceMs: recorder.startedMs,
+    commits: recorder.commitsOf(actor)
+  }
+
+const commitNamePattern = /^[A-Za-z0-9_=-]{1,100}\.[A-Za-z0-9_-]{1,64}\.[1-9]\d{0,14}$/
+
+const wrongCommit = httpError(
+  "malformed",
+  "commit is no name of a recorded commit; follow a link of the actor's page"
+)
+
+/** Why the answering node does not show a commit of this name. */
+const noCommit = ({ startId }: Service, name: string) => {
+  const self = nodeIn(startId)
+  const node = nodeIn(name)
+  return httpError(
+    "not-found",
+    node === self
+      ? "the node has not recorded this commit since its start, or no longer; open the actor " +
+        "without it"
+      : `the node ${node} may have recorded this commit, and the node ${self} answers; send the ` +
+        "request to that node, or open the actor without it"
+  )
+}
+
+/** The actor after the commit that the query names; undefined where it names none. */
+const readMoment = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  actor: Address,
+  recorded: RecordedCommits | undefined
+): Effect.fn.Return<PastMoment | undefined, HandlerFailure> {
+  const name = (yield* readQuery(call)).get("commit")
+  if (name === undefined) return undefined
+  if (!commitNamePattern.test(name)) return yield* wrongCommit
+  const found = recorded && momentOf(recorded, name)
+  if (found === undefined) return yield* noCommit(service, name)
+  const { at, commit, hasLog } = found
+  const log = hasLog ? yield* lastItems(service, actor, commit.head) : undefined
+  return { at, commit, log }
+})
+
+/**
+ * One actor, as it is or as it was after a commit. The audit log has who looked, as it shows who
+ * has stored how much, and when.
+ */
 export const getActor = defineHandler(function*(service, call) {
   const admin = yield* requireAdmin(service, call)
   const actor = yield* actorOf(service, call)
+  const recorded = recordedCommitsOf(service, actor)
+  const moment = yield* readMoment(service, call, actor, recorded)
   const operation = {
     caller: callerOf(admin),
     action: "actor.inspect",
-    target: actorPath(actor)
+    target: actorPath(actor),
+    detail: moment && `as it was after commit ${moment.commit.seq} of its node`
   } as const
   const inspection = yield* Effect.catchTag(
     service.system.inspect(actor),
@@ -93,14 +153,39 @@ export const getActor = defineHandler(function*(service, call) {
     () => Effect.fail(olderNode)
   )
   const { head, stateChars } = inspection
-  if (stateChars === undefined && head === 0) return yield* httpError("not-found")
+  if (stateChars === undefined && head === 0 && !recorded?.commits.length) {
+    return yield* httpError("not-found")
+  }
   const log = yield* lastItems(service, actor, head)
   // Before it is shown. The audit log's own actor must be seen also when it takes no entry.
   if (actor.kind !== auditAddress().kind) yield* recordAudit(service, call, operation, "done")
   const node = service.system.cluster().owners[shardOf(actor)]
-  return viewAnswer(actorView(service, { address: actor, node, inspection, log }), {
-    headers: noStore
-  })
+  const inspected = { address: actor, node, inspection, log, recorded, moment }
+  return viewAnswer(actorView(service, inspected), { headers: noStore })
+})
+
+const wrongKind = httpError(
+  "malformed",
+  "kind is no kind of actors; copy it from the page of the cluster"
+)
+
+/** The last messages of the answering node. The audit log has who looked, as of an actor. */
+export const getMessages = defineHandler(function*(service, call) {
+  const admin = yield* requireAdmin(service, call)
+  const kind = (yield* readQuery(call)).get("kind")
+  if (kind !== undefined && !service.system.snapshot().activations.has(kind)) {
+    return yield* wrongKind
+  }
+  const operation = {
+    caller: callerOf(admin),
+    action: "actor.inspect",
+    target: messagesPath(),
+    detail: kind
+  } as const
+  if (service.recorder !== undefined && kind !== auditAddress().kind) {
+    yield* recordAudit(service, call, operation, "done")
+  }
+  return viewAnswer(messagesView(service, kind), { headers: noStore })
 })
 
 const notQuarantined = httpError("not-found", "no such actor is quarantined")

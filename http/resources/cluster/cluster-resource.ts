@@ -4,7 +4,7 @@ import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResp
   object, oneOf, pagingParameters, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
-import { getActor, getActors, getCluster, getHistory, getQuarantine,
+import { getActor, getActors, getCluster, getHistory, getMessages, getQuarantine,
   liftQuarantine } from "./cluster-handlers.ts"
 
 /** The attributes of figures that are numbers. */
@@ -111,6 +111,62 @@ const event = object({
   ...elementText("What happened, in words.")
 }, ["at", "type", "node"])
 
+/** The items of a log. */
+const items = object({
+  item: list(object({ ...attributes({ n: digits }), ...elementText("The item.") }, ["n"]))
+})
+
+/** The recent commits of an actor, which the answering node has recorded. */
+const commits = object({
+  ...attributes({ node: text, since: dateTime, recorded: digits }),
+  commit: list(object(
+    attributes({
+      name: text,
+      href: uri,
+      at: dateTime,
+      state: oneOf("written", "removed"),
+      appended: digits,
+      removed: digits,
+      head: digits
+    }),
+    ["name", "href", "at", "appended", "removed", "head"]
+  ))
+}, ["node", "since", "recorded"])
+
+/** An actor after one of these commits. */
+const past = object({
+  ...attributes({
+    commit: text,
+    at: dateTime,
+    previous: uri,
+    next: uri,
+    head: digits,
+    removed: flag,
+    "state-characters": digits,
+    timer: dateTime,
+    "timer-known": flag,
+    "log-known": flag
+  }),
+  state: text,
+  items
+}, ["commit", "at", "head", "timer-known", "log-known"])
+
+const message = object({
+  ...attributes({
+    n: digits,
+    at: dateTime,
+    kind: text,
+    id: text,
+    href: uri,
+    name: text,
+    timer: flag,
+    outcome: oneOf("waiting", "replied", "refused", "failed"),
+    result: text,
+    "took-ms": digits
+  }),
+  ...elementText("Its fields as JSON, without what users wrote.")
+}, ["n", "at", "kind", "name", "outcome"])
+
 export const clusterResource: ResourceDefinition = {
   tag: "cluster",
   about: "The status of the nodes; for the role admin.",
@@ -154,10 +210,14 @@ export const clusterResource: ResourceDefinition = {
         message: list(object(attributes({ name: text, count: digits }), ["name", "count"]))
       }),
       state: text,
-      items: object({
-        item: list(object({ ...attributes({ n: digits }), ...elementText("The item.") }, ["n"]))
-      })
+      items,
+      commits,
+      past
     }, ["href", "kind", "id", "shard", "loaded", "queued", "head", "restarts"]),
+    Messages: rootElement("messages", {
+      ...attributes({ node: text, recording: oneOf("on", "off"), since: dateTime, kind: text }),
+      message: list(message)
+    }, ["node", "recording"]),
     History: rootElement("history", {
       ...attributes({ node: text, "sample-seconds": digits }),
       samples: object({ sample: list(sample) }),
@@ -208,11 +268,21 @@ export const clusterResource: ResourceDefinition = {
       summary: "Reads the state of an actor, the end of its log, its timer and its last fault",
       description:
         "As its node has it: in memory, or else in the store. What users wrote is not shown; of " +
-        "waiting messages their kinds are. A node forgets the last fault when it restarts. The " +
-        "audit log has each read.",
+        "waiting messages their kinds are. A node forgets the last fault when it restarts. Where " +
+        "the answering node records (`INSPECTOR`), it shows its recent commits of the actor, and " +
+        "how the actor was after one. The audit log has each read.",
       isNeverGone: true,
       needs: "role",
       scopes: ["admin"],
+      query: {
+        commit: {
+          description: "The name of a recorded commit: the answer has the actor after it, too.",
+          schema: {
+            ...text,
+            pattern: "^[A-Za-z0-9_=-]{1,100}\\.[A-Za-z0-9_-]{1,64}\\.[1-9][0-9]{0,14}$"
+          }
+        }
+      },
       responses: { 200: viewResponse("Actor", "The actor") }
     },
     "GET /cluster/history": {
@@ -224,6 +294,23 @@ export const clusterResource: ResourceDefinition = {
       responses: {
         200: viewResponse("History", "Samples of its figures, and events of the cluster")
       }
+    },
+    "GET /cluster/messages": {
+      handle: getMessages,
+      id: "getMessages",
+      summary: "Lists the last messages to actors of the answering node, the newest first",
+      description:
+        "Where the node records (`INSPECTOR`): when each came, to which actor, its outcome and " +
+        "how long that took. What users wrote is not shown. The audit log has each read.",
+      needs: "role",
+      scopes: ["admin"],
+      query: {
+        kind: {
+          description: "Only messages to actors of this kind.",
+          schema: { ...text, pattern: "^[a-z-]{1,64}$" }
+        }
+      },
+      responses: { 200: viewResponse("Messages", "The messages that the node has recorded") }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
       handle: getQuarantine,

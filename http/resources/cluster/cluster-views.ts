@@ -4,7 +4,7 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
-import { clusterPath, historyPath, quarantinePath } from "./cluster-paths.ts"
+import { clusterPath, historyPath, messagesPath, quarantinePath } from "./cluster-paths.ts"
 import { type ClusterNode, type ClusterStatus, countHandoffs, ranges,
   type ShardHolding } from "./cluster-status.ts"
 import { byDocumentName, type NodeFigures, type OriginFigures,
@@ -99,7 +99,10 @@ export const clusterView = (service: Service, status: ClusterStatus): ResourceVi
   tree: () => clusterElement(service, status),
   body: () => clusterPage(status),
   scripts: [liveScriptPath],
-  links: [{ rel: "related", href: historyPath, title: "History of this node" }]
+  links: [
+    { rel: "related", href: historyPath, title: "History of this node" },
+    { rel: "related", href: messagesPath(), title: "Messages of this node" }
+  ]
 })
 
 /** One quarantined actor. */

@@ -2,3 +2,4 @@
 export { clusterResource } from "./cluster-resource.ts"
 export { type ClusterStatus, clusterStatus, countQuarantined } from "./cluster-status.ts"
 export { keepPublishingFigures } from "./node-figures.ts"
+export { recordedTexts } from "./shown-fields.ts"

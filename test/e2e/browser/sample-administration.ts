@@ -93,6 +93,7 @@ export const administrationPages = async (
   samplePage("administration", "/admin"),
   samplePage("cluster", "/cluster"),
   samplePage("history", "/cluster/history"),
+  samplePage("messages", "/cluster/messages"),
   samplePage("actors", "/cluster/actors/mailbox"),
   samplePage("actor", "/cluster/actors/mailbox/alice"),
   samplePage("quarantine", "/cluster/quarantine/mailbox/alice", { status: 404 }),

@@ -67,6 +67,7 @@ const files: ReadonlyArray<Call> = [
   "/admin",
   "/cluster",
   "/cluster/history",
+  "/cluster/messages",
   "/limits",
   "/settings"
 ].map((path) => call(`GET ${path}`, 200))

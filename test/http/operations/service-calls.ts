@@ -172,6 +172,7 @@ export const askModeration = async ({ asks, send, service }: OperationCalls): Pr
 export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })
   await asks("GET /cluster/history", { path: "/cluster/history" })
+  await asks("GET /cluster/messages", { path: "/cluster/messages?kind=mailbox" })
   await asks("GET /cluster/actors/{kind}", { path: "/cluster/actors/account" })
   await send("GET", "/cluster/actors/account?id=admin", { basic: admin })
   await asks("GET /cluster/actors/{kind}/{id}", { path: "/cluster/actors/account/admin" })

@@ -498,6 +498,7 @@ export class Depositor {
         "/admin",
         "/cluster",
         "/cluster/history",
+        "/cluster/messages",
         "/livez",
         "/readyz",
         "/metrics"

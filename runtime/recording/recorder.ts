@@ -2,7 +2,7 @@
  * What passes through a node, in memory: the last messages with their outcomes, and the last
  * commits with the states that they stored. Both are bounded, in number and in characters.
  */
-import { type Address, decodeStoredState, isRefusal, keyOf } from "../actor/index.ts"
+import { type Address, decodeStoredState, isRefusal, keyOf, type Tagged } from "../actor/index.ts"
 import type { ReplyCallback } from "../activation/index.ts"
 import type { MessageObserver } from "../node.ts"
 import type { Commit } from "../ports/index.ts"
@@ -25,7 +25,7 @@ export interface RecordedMessage {
   readonly kind: string
   readonly id: string
   readonly tag: string
-  /** The message as JSON, cut where it is too long. */
+  /** What {@link MessageTexts} has of the message, cut where it is too long. */
   readonly content: string
   /** Whether it is the actor's timer, or a signal of another actor. */
   readonly isFromTimer: boolean
@@ -34,7 +34,7 @@ export interface RecordedMessage {
   readonly outcome: RecordedOutcome
   /** From its arrival to its outcome. */
   readonly tookMs: number | undefined
-  /** The reply as JSON, or why there is none; undefined before, and for a reply without a value. */
+  /** What {@link MessageTexts} has of the outcome; undefined before, and where it has nothing. */
   readonly result: string | undefined
 }
 
@@ -65,6 +65,13 @@ export interface RecordedCommit {
   readonly timerMs: number | null | undefined
 }
 
+/** What the record keeps of a message. It is called for each, and may not throw. */
+export interface MessageTexts {
+  readonly ofMessage: (to: Address, message: Tagged) => string
+  /** Of the outcome, which has the parameters of a ReplyCallback: a failure, or a reply. */
+  readonly ofOutcome: (...outcome: Parameters<ReplyCallback>) => string | undefined
+}
+
 /** The beginning of a text: a copy, since a part of a string keeps the whole one in memory. */
 const cut = (text: string): string =>
   text.length > contentCharsMax
@@ -81,17 +88,23 @@ const jsonOf = (value: unknown): string | undefined => {
   } catch {
     text = "a value that is no JSON"
   }
-  return cut(text)
+  return text
 }
 
 /** A reply as JSON; the words of a refusal or a failure. */
 const resultOf = (...[failure, reply]: Parameters<ReplyCallback>): string | undefined => {
   if (failure !== undefined) {
-    return cut("detail" in failure ? `${failure._tag}: ${failure.detail}` : failure._tag)
+    return "detail" in failure ? `${failure._tag}: ${failure.detail}` : failure._tag
   }
   if (!isRefusal(reply)) return jsonOf(reply)
   const { detail, reason } = reply
-  return cut(detail === undefined ? reason : `${reason}: ${detail}`)
+  return detail === undefined ? reason : `${reason}: ${detail}`
+}
+
+/** All of a message and of its outcome. */
+const wholeTexts: MessageTexts = {
+  ofMessage: (_, message) => jsonOf(message) ?? "",
+  ofOutcome: resultOf
 }
 
 const stateOf = (stored: string): RecordedState => {
@@ -134,6 +147,7 @@ export class Recorder implements MessageObserver {
   /** ms since the epoch. */
   readonly startedMs: number
   private readonly nowMs: () => number
+  private readonly texts: MessageTexts
   private messages: Array<RecordedMessage> = []
   private messageCount = 0
   /** The recorded commits of each actor, ascending; the last changed actor is the last. */
@@ -143,8 +157,9 @@ export class Recorder implements MessageObserver {
   private commitCount = 0
   private chars = 0
 
-  constructor(nowMs: () => number = Date.now) {
+  constructor(nowMs: () => number = Date.now, texts: MessageTexts = wholeTexts) {
     this.nowMs = nowMs
+    this.texts = texts
     this.startedMs = nowMs()
   }
 
@@ -152,7 +167,7 @@ export class Recorder implements MessageObserver {
     const atMs = this.nowMs()
     const seq = ++this.messageCount
     const { id, kind } = to
-    const content = jsonOf(message) ?? ""
+    const content = cut(this.texts.ofMessage(to, message))
     const waiting = { seq, kind, id, tag: message._tag, content, isFromTimer, atMs }
     this.messages.push({ ...waiting, outcome: "waiting", tookMs: undefined, result: undefined })
     if (this.messages.length >= 2 * messagesMax) this.messages = this.messages.slice(-messagesMax)
@@ -161,7 +176,8 @@ export class Recorder implements MessageObserver {
       const at = seq - (this.messages[0]?.seq ?? seq)
       if (this.messages[at] === undefined) return
       const outcome = failure !== undefined ? "failed" : isRefusal(reply) ? "refused" : "replied"
-      const result = resultOf(failure, reply)
+      const text = this.texts.ofOutcome(failure, reply)
+      const result = text === undefined ? undefined : cut(text)
       this.messages[at] = { ...waiting, outcome, result, tookMs: this.nowMs() - atMs }
     }
   }

@@ -2,8 +2,9 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, it } from "vitest"
-import { address, encodeStoredState } from "../../../runtime/index.ts"
-import { Recorder } from "../../../runtime/inspector/recorder.ts"
+import { address, encodeStoredState, type MessageTexts,
+  UnknownMessage } from "../../../runtime/index.ts"
+import { Recorder } from "../../../runtime/recording/recorder.ts"
 import type { Commit } from "../../../runtime/ports/index.ts"
 
 const of = address("counter", "visits")
@@ -38,6 +39,24 @@ it("keeps the last 1,000 messages", () => {
   const [last, ...others] = recorder.messagesOf({}, 5_000)
   expect(last).toMatchObject({ seq: 3_500, outcome: "replied", result: "\"5n\"" })
   expect(others.filter(({ outcome }) => outcome !== "waiting")).toEqual([])
+})
+
+it("keeps only the texts that it is given, cut", () => {
+  const texts: MessageTexts = {
+    ofMessage: (to, { _tag }) => `${_tag} to ${to.kind} ${"x".repeat(10_000)}`,
+    ofOutcome: (failure) => failure?._tag
+  }
+  const recorder = new Recorder(Date.now, texts)
+  const say = { _tag: "Say", ...{ text: "secret" } }
+  recorder.onMessage(of, say, false)(undefined, { _tag: "Said", text: "secret" })
+  const key = "counter/visits"
+  recorder.onMessage(of, say, false)(new UnknownMessage({ key, detail: "secret" }), undefined)
+  expect(JSON.stringify(recorder.messagesOf({}, 10))).not.toContain("secret")
+  expect(recorder.messagesOf({}, 10)).toMatchObject([
+    { outcome: "failed", result: "UnknownMessage" },
+    { outcome: "replied", result: undefined, tag: "Say" }
+  ])
+  expect(recorder.messagesOf({}, 1)[0]?.content).toMatch(/^Say to counter x{4081}…$/)
 })
 
 it("cuts long messages, and shows those that are no JSON", () => {
