@@ -37,6 +37,13 @@ describe("JSON", () => {
     }
   })
 
+  it("writes a single member of a list as an array", () => {
+    const waiting = element("waiting", {}, element("message", { name: "Deposit", count: "1" }))
+    expect(toJson(element("actor", {}, waiting))).toEqual({
+      waiting: { message: [{ name: "Deposit", count: "1" }] }
+    })
+  })
+
   it("keeps apart what others name as the text or as an attribute", () => {
     const foreign = element(
       "item",

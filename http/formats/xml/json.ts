@@ -50,6 +50,7 @@ const repeatables: NamesByParent = {
   audit: ["entry"],
   "audit-chain": ["item"],
   changed: ["notification"],
+  waiting: ["message"],
   query: ["where", "all", "any", "not"],
   documentation: ["page", "match"],
   document: ["part"],
