@@ -4,9 +4,6 @@
  * `where` is a folder, or the origin of a Restate server.
  */
 import { type Asked, askFor, assertCounts, type Counters } from "./counters.ts"
-import { effectClusterCounters } from "./effect-cluster-counters.ts"
-import { ownCounters } from "./own-counters.ts"
-import { restateCounters } from "./restate-counters.ts"
 
 /** Until V8 has compiled what matters. */
 const warmUpSeconds = 1
@@ -14,11 +11,13 @@ const warmUpSeconds = 1
 const [kind = "", inFlightText = "1", secondsText = "1", where = ""] = process.argv.slice(2)
 const inFlight = Number(inFlightText)
 
+/** Each loads its own program alone: a larger heap makes the collections of all of them longer. */
 const kinds: Readonly<Record<string, () => Promise<Counters>>> = {
-  memory: () => ownCounters(),
-  embedded: () => ownCounters(where),
-  "effect-cluster": effectClusterCounters,
-  restate: () => restateCounters(where, inFlight)
+  memory: async () => (await import("./own-counters.ts")).ownCounters(),
+  embedded: async () => (await import("./own-counters.ts")).ownCounters(where),
+  "effect-cluster": async () =>
+    (await import("./effect-cluster-counters.ts")).effectClusterCounters(),
+  restate: async () => (await import("./restate-counters.ts")).restateCounters(where, inFlight)
 }
 
 const run = async (): Promise<Asked> => {
