@@ -52,6 +52,8 @@ export class ActorDecision<State, Reply = undefined, Action = never, Item = neve
   readonly inner: Decision<State, Reply, Action> = new Decision()
   items: Array<Item> | undefined = undefined
   timer: DecidedTimer | undefined = undefined
+  /** {@link refuse} made it. A value that a reply passes on is no refusal, whatever it is. */
+  isRefused = false
 
   /** Continues in this state, which is stored. */
   become<const Next>(state: Next): ActorDecision<State | Next, Reply, Action, Item> {
@@ -182,6 +184,8 @@ export const refuse: Refuse = (
     detail,
     ...data === undefined ? {} : { data }
   } as const
+  const decision = new ActorDecision<never>().reply(refusal)
+  decision.isRefused = true
   // It has the data of its overload.
-  return new ActorDecision<never>().reply(refusal) as unknown as ActorDecision<never, never>
+  return decision as unknown as ActorDecision<never, never>
 }

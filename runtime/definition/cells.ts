@@ -1,5 +1,5 @@
 /** The table of a definition as the runtime's table: with the guards of timers. */
-import { Decision, type DecisionContext, type Tagged } from "../actor/index.ts"
+import { Decision, type DecisionContext, isRefusal, type Tagged } from "../actor/index.ts"
 import type { ActorDecision, DecidedTimer } from "./actor-decision.ts"
 import { jsonFault } from "./json-value.ts"
 import { emptyMeta, type RecordCodec, type RecordMeta } from "./record.ts"
@@ -89,11 +89,11 @@ class Cells {
   private complete(
     state: Tagged,
     meta: RecordMeta | undefined,
-    { inner, items, timer: change }: ReturnType<AnyCell>,
+    { inner, isRefused, items, timer: change }: ReturnType<AnyCell>,
     nowMs: number,
     following: ActorTimer | undefined
   ): RuntimeDecision {
-    this.assertReply(inner.answer)
+    this.assertReply(inner.answer, isRefused)
     if (items !== undefined) this.addItems(inner, items)
     if (inner.removesActor) return inner
     const timer = change === undefined ? following : timerOf(change, nowMs) ?? undefined
@@ -110,10 +110,18 @@ class Cells {
   }
 
   /** Before the commit: a reply that cannot travel must not leave its decision behind. */
-  private assertReply(answer: unknown): void {
+  private assertReply(answer: unknown, isRefused: boolean): void {
+    const { kind } = this.options
+    if (isRefusal(answer) && !isRefused) {
+      throw new TypeError(
+        `${kind} replies with a value whose _tag is Refused, as a refusal has: ` +
+          "use `refuse`, or put the value into a field of the reply"
+      )
+    }
     const fault = jsonFault(answer, "reply")
-    if (fault === undefined) return
-    throw new TypeError(`${this.options.kind} replies with ${fault}: reply with a JSON value`)
+    if (fault !== undefined) {
+      throw new TypeError(`${kind} replies with ${fault}: reply with a JSON value`)
+    }
   }
 
   private setTimer(

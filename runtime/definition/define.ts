@@ -14,7 +14,7 @@ import { isOfNode } from "../node.ts"
 import type { Migration } from "./migration.ts"
 import { emptyMeta, envelopeField, RecordCodec } from "./record.ts"
 import type { ActorProtocol, ActorRef, PeerAsk } from "./reference.ts"
-import { changesValues, fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
+import { casesOf, changesValues, fieldNames, type JsonValue, type ReplyValue, schemaOf, type Shape,
   type ShapeEncoded, type ShapeValue } from "./shapes.ts"
 
 /** One cell for each state and message; a missing cell does not compile. */
@@ -110,7 +110,8 @@ export interface ActorOptions<
    * The tags of the messages that only effects may send: those of this actor as their result, and
    * those of any actor by `ask` of their context. `node.ask` and {@link askActor} refuse them, by
    * type and at run time, and HTTP cannot expose them. It is no protection against what sends
-   * without the definition: `node.system.ask`, or a program with the secret of the cluster.
+   * without this definition: another definition of the same kind, `node.system.ask`, or a program
+   * with the secret of the cluster.
    */
   readonly internal?: ReadonlyArray<Internal>
   /** The older versions of `state`, the first one first; see {@link migration}. */
@@ -206,8 +207,7 @@ const assertInternal = (kind: string, { internal = [], messages, timer }: AnyOpt
     if (tag === timer) {
       throw new TypeError(`${kind} takes ${tag} from its timer only: leave it out of \`internal\``)
     }
-    // The tags of a Schema are not known here.
-    if (Schema.isSchema(messages) || Object.hasOwn(messages, tag)) continue
+    if (casesOf(schemaOf(messages)).some(([name]) => name === tag)) continue
     throw new TypeError(`${kind} has no message ${tag}: correct \`internal\``)
   }
 }

@@ -12,4 +12,5 @@ export { actorLog, type ActorNode, type ActorNodeOptions, actorSystem, type AnyA
   type LogOptions, memory, startNode, type Store, type StorePorts } from "./node/index.ts"
 export type { MissedTicks, Tick } from "./recurrence.ts"
 export type { ActorProtocol, ActorRef, Ask, MessageOf, PeerAsk } from "./reference.ts"
-export type { JsonValue, ReplyValue, Shape, ShapeValue, Variants } from "./shapes.ts"
+export { casesOf, type JsonValue, type ReplyValue, type Shape, type ShapeValue,
+  type Variants } from "./shapes.ts"

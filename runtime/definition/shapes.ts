@@ -1,5 +1,5 @@
 /** The shapes of states, messages and actions: a Schema, or the fields of each variant by tag. */
-import { Schema, type SchemaAST } from "effect"
+import { Schema, SchemaAST } from "effect"
 import type { Refusal, Tagged } from "../actor/index.ts"
 
 /** The fields of each variant, by its tag: `{ Waiting: { text: Schema.String }, Absent: {} }`. */
@@ -84,3 +84,16 @@ export const fieldNames = (shape: Shape): ReadonlySet<string> | undefined =>
   Schema.isSchema(shape)
     ? undefined
     : new Set(Object.values(shape).flatMap((fields) => Object.keys(fields)))
+
+/** The tagged structs of a Schema that is one, or a union of such; not what else it has. */
+export const casesOf = (schema: Schema.Top): ReadonlyArray<readonly [string, Schema.Top]> => {
+  if ("members" in schema && Array.isArray(schema.members) && SchemaAST.isUnion(schema.ast)) {
+    return schema.members.filter(Schema.isSchema).flatMap((member) => casesOf(member as Schema.Top))
+  }
+  const ast = SchemaAST.toEncoded(schema.ast)
+  const tag = SchemaAST.isObjects(ast)
+    ? ast.propertySignatures.find(({ name }) => name === "_tag")?.type
+    : undefined
+  const isTag = tag !== undefined && SchemaAST.isLiteral(tag) && typeof tag.literal === "string"
+  return isTag ? [[String(tag.literal), schema]] : []
+}

@@ -4,7 +4,8 @@
  */
 import { Schema, SchemaAST } from "effect"
 import type { Tagged } from "../actor/index.ts"
-import type { ActorNode, ActorProtocol, ActorRef, LogEntry } from "../definition/index.ts"
+import { type ActorNode, type ActorProtocol, type ActorRef, casesOf,
+  type LogEntry } from "../definition/index.ts"
 import { valueFault } from "./json-body.ts"
 
 /** A definition, as `defineActor` returns it. */
@@ -81,19 +82,6 @@ export interface ExposedActor<Message extends Tagged = Tagged> {
 
 /** Characters of what a Schema reports, at most: the rest is of no help. */
 const faultCharsMax = 500
-
-/** The Schema of each message, by its tag. */
-const casesOf = (schema: Schema.Top): ReadonlyArray<readonly [string, Schema.Top]> => {
-  if ("members" in schema && Array.isArray(schema.members) && SchemaAST.isUnion(schema.ast)) {
-    return schema.members.filter(Schema.isSchema).flatMap((member) => casesOf(member as Schema.Top))
-  }
-  const ast = SchemaAST.toEncoded(schema.ast)
-  const tag = SchemaAST.isObjects(ast)
-    ? ast.propertySignatures.find(({ name }) => name === "_tag")?.type
-    : undefined
-  const isTag = tag !== undefined && SchemaAST.isLiteral(tag) && typeof tag.literal === "string"
-  return isTag ? [[String(tag.literal), schema]] : []
-}
 
 const isText = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isUnion(ast)

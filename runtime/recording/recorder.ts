@@ -139,8 +139,12 @@ const timerAfter = (
 /** Characters in memory that the number of an item stands for, about. */
 const numberChars = 8
 
-const charsOf = ({ appended, changesState, removed, state }: RecordedCommit): number =>
-  (changesState ? state?.text?.length ?? 0 : 0) + numberChars * (appended.length + removed.length)
+const numbersOf = ({ appended, removed }: RecordedCommit): number =>
+  numberChars * (appended.length + removed.length)
+
+const textOf = ({ state }: RecordedCommit): string | undefined => state?.text
+
+const lengthOf = (text: string | undefined): number => text?.length ?? 0
 
 /** See the head of this file. */
 export class Recorder implements MessageObserver {
@@ -203,7 +207,9 @@ export class Recorder implements MessageObserver {
     this.commits.delete(key)
     this.commits.set(key, own)
     this.order.push(key)
-    this.chars += charsOf(recorded)
+    // A commit without a state shares the text of the one before it.
+    this.chars += numbersOf(recorded) +
+      (recorded.changesState || last === undefined ? lengthOf(textOf(recorded)) : 0)
     while (this.order.length > commitsMax || this.chars > allStatesCharsMax) this.forgetOldest()
   }
 
@@ -230,7 +236,9 @@ export class Recorder implements MessageObserver {
     const own = this.commits.get(key ?? "")
     const forgotten = own?.shift()
     if (key === undefined || own === undefined || forgotten === undefined) return
-    this.chars -= charsOf(forgotten)
-    if (own.length === 0) this.commits.delete(key)
+    const [next] = own
+    const isShared = next !== undefined && !next.changesState
+    this.chars -= numbersOf(forgotten) + (isShared ? 0 : lengthOf(textOf(forgotten)))
+    if (next === undefined) this.commits.delete(key)
   }
 }

@@ -159,6 +159,9 @@ let subscriber: Subscriber
 /** What users wrote, and secrets. */
 const marks: Array<string> = []
 
+/** What somebody has typed as the name of a mailbox, beside a key of the request. */
+const besideKey = "typed-beside-a-key"
+
 const mark = (name: string): string => {
   const text = `${name}-of-a-user-${marks.length}`
   marks.push(text)
@@ -207,6 +210,10 @@ const useService = async (): Promise<void> => {
   // A secret as a name, by mistake.
   expect((await send("GET", "/mailboxes", { basic: `${mark("typed")}:none` })).status).toBe(401)
   expect((await send("GET", `/mailboxes/${mark("typed")}`)).status).toBeGreaterThan(400)
+  // The key of a request has an actor of its own, which is called after the path, too.
+  const keyed = { "Idempotency-Key": "0123456789abcdefghijklmnop" }
+  const typed = await send("POST", `/mailboxes/${besideKey}`, { headers: keyed })
+  expect(typed.status).toBeGreaterThan(400)
   const password = mark("message-password")
   const published = await send("POST", "/content", {
     body: mark("content"),
@@ -312,7 +319,9 @@ describe("/cluster/messages", () => {
     for (const node of service.nodes) {
       for (const accept of types) {
         const path = `${node}/cluster/messages`
-        expectHidden(path, await send("GET", path, { basic, accept }))
+        const page = await send("GET", path, { basic, accept })
+        expectHidden(path, page)
+        expect(page.text).not.toContain(besideKey)
       }
     }
     const kept = service.services.flatMap(({ recorder }) => recorder?.messagesOf({}, 1_000) ?? [])

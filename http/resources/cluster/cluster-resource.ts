@@ -270,7 +270,7 @@ export const clusterResource: ResourceDefinition = {
         "As its node has it: in memory, or else in the store. What users wrote is not shown; of " +
         "waiting messages their kinds are. A node forgets the last fault when it restarts. Where " +
         "the answering node records (`INSPECTOR`), it shows its recent commits of the actor, and " +
-        "how the actor was after one. The audit log has each read.",
+        "how the actor was after one. The audit log has each read, but those of its own actor.",
       isNeverGone: true,
       needs: "role",
       scopes: ["admin"],
@@ -301,7 +301,8 @@ export const clusterResource: ResourceDefinition = {
       summary: "Lists the last messages to actors of the answering node, the newest first",
       description:
         "Where the node records (`INSPECTOR`): when each came, to which actor, its outcome and " +
-        "how long that took. What users wrote is not shown. The audit log has each read.",
+        "how long that took. What users wrote is not shown. The audit log has each read, but " +
+        "those of its own actor.",
       needs: "role",
       scopes: ["admin"],
       query: {

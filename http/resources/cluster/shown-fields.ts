@@ -5,11 +5,12 @@
  * until it is named.
  */
 import { isRemoval, itemAtMs } from "../../../actors/mailbox/index.ts"
-import { accountKind, auditKind, mailboxKind, parseUrl, readinessKind,
-  sessionKind } from "../../../actors/index.ts"
+import { accountKind, auditKind, idempotencyKind, mailboxKind, parseUrl, readinessKind, sessionKind,
+  throttleKind } from "../../../actors/index.ts"
 import { isoTime, printable } from "../../formats/xml/index.ts"
 import { inspectedItemCharsMax } from "../../limits.ts"
-import { isRefusal, type LogItem, type MessageTexts, type Tagged } from "../../../runtime/index.ts"
+import { type Address, isRefusal, type LogItem, type MessageTexts,
+  type Tagged } from "../../../runtime/index.ts"
 
 /** Fields with secrets, encrypted or hashed, which nobody needs to find a fault. */
 const secretField = /hash$|secret|password|challenge$|fingerprint|^sealed$|^tried$|^answer$/i
@@ -154,13 +155,24 @@ export const shownItem = (kind: string, { value }: LogItem): string => {
 }
 
 /** The fields of a message as documents show them. */
-const shownMessage = ({ _tag, ...fields }: Tagged): string => {
+const shownMessage = (message: Tagged): string => {
   try {
+    const { _tag, ...fields } = message
     return printable(JSON.stringify(shownValue("", fields, messageRules)))
   } catch {
     return "not shown"
   }
 }
+
+/**
+ * The kinds whose ids are made of what anybody has typed: the mailbox of a path beside a key, or
+ * the hash of a name that was tried.
+ */
+const typedIdKinds: ReadonlySet<string> = new Set([idempotencyKind, throttleKind])
+
+/** Whether messages may show the id of an actor; `isAnswered`: it has replied or stored. */
+export const isIdShown = ({ kind }: Address, isAnswered: boolean): boolean =>
+  isAnswered && !typedIdKinds.has(kind)
 
 /** The name of a message, a reply or a reason: the service has lists of them. */
 const knownName = /^[A-Za-z]{1,64}$/

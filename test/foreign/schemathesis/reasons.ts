@@ -192,6 +192,12 @@ const refused: ReadonlyArray<Reason> = [
     check: /^(POST|PUT) \/mailboxes(\/\{mailbox\})?: positive_data_acceptance$/,
     detail: /: 422 fetch-limit must be a number of bytes, at most \d+ with application\/json /,
     why: "JSON is read as its XML, where such a number consists of digits."
+  },
+  {
+    what: "a kind of actors that the program does not have",
+    check: /^(GET|HEAD) \/cluster\/messages: positive_data_acceptance$/,
+    detail: /: 400 kind is no kind of actors/,
+    why: "The document gives the form of a name, and the page of the cluster the names."
   }
 ]
 

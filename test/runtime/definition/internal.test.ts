@@ -209,6 +209,11 @@ it("refuses names that are no messages, and the timer's", () => {
   expect(define(["Set"])).not.toThrow()
   expect(define(["Sett"])).toThrow("lamp has no message Sett: correct `internal`")
   expect(define(["Due"])).toThrow("lamp takes Due from its timer only: leave it out of `internal`")
+  const messages = Schema.Union([Schema.TaggedStruct("Set", {}), Schema.TaggedStruct("Due", {})])
+  const ofSchema = (internal: ReadonlyArray<string>) => () =>
+    defineActor("lamp", { ...shared, messages, internal: internal as ReadonlyArray<"Set"> })
+  expect(ofSchema(["Set"])).not.toThrow()
+  expect(ofSchema(["Sett"])).toThrow("lamp has no message Sett: correct `internal`")
   const check = () =>
     defineActor("lamp", {
       ...shared,

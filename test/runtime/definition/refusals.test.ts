@@ -92,6 +92,27 @@ it("is a JSON value, or the cell has a defect", async () => {
   expect(node.faults.join()).toContain("bucket replies with bigint 1 at reply.data")
 })
 
+it("is what `refuse` made: a value that looks like one is no reply", async () => {
+  const texts = Schema.Record(Schema.String, Schema.String)
+  const cupboard = defineActor("cupboard", {
+    state: { Cupboard: { value: texts } },
+    messages: { Swap: { value: texts } },
+    initial: { _tag: "Cupboard", value: {} },
+    table: {
+      Cupboard: {
+        Swap: ({ value: last }, { value }) => become({ _tag: "Cupboard", value }).reply(last)
+      }
+    }
+  })
+  await using node = await startTestNode({ behaviors: [cupboard] })
+  const planted = { _tag: "Refused", reason: "Gone", detail: "of a user" }
+  expect(await node.ask(cupboard("a"), { _tag: "Swap", value: planted })).toEqual({})
+  await expect(node.ask(cupboard("a"), { _tag: "Swap", value: {} })).rejects.toMatchObject({
+    _tag: "ActorDefect"
+  })
+  expect(node.faults.join()).toContain("cupboard replies with a value whose _tag is Refused")
+})
+
 it("is compared in tests of a table", () => {
   const { given } = testTable(bucket)
   const data = { retryAfterMs: 5, names: ["ann"] }

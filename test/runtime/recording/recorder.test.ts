@@ -117,6 +117,26 @@ it("keeps 16 Mi characters of states, and of a long state its length only", () =
   expect(recorder.commitsOf(of).at(-1)?.state).toEqual({ text: undefined, chars })
 })
 
+it("counts the text of a state for as long as a commit without a state shares it", () => {
+  const recorder = new Recorder()
+  const large = "x".repeat(64 * 1024)
+  const actors = Array.from({ length: 600 }, (_, n) => address("counter", `n${n}`))
+  const kept = new Set<string>()
+  for (const [n, one] of actors.entries()) {
+    recorder.onCommit(commit({ address: one, state: stored(`${n} ${large}`.slice(0, 64 * 1024)) }))
+    // All earlier actors go on without writing their states.
+    for (const other of actors.slice(Math.max(0, n - 10), n)) {
+      recorder.onCommit(commit({ address: other }))
+    }
+  }
+  for (const one of actors) {
+    for (const { state } of recorder.commitsOf(one)) kept.add(state?.text ?? "")
+  }
+  const chars = [...kept].reduce((sum, text) => sum + text.length, 0)
+  expect(chars).toBeGreaterThan(10 * 1024 * 1024)
+  expect(chars).toBeLessThanOrEqual(16 * 1024 * 1024)
+})
+
 it("knows what a commit left as it was only from a commit before", () => {
   const recorder = new Recorder()
   recorder.onCommit(commit({ head: 4, append: [{ n: 4, value: "item" }] }))

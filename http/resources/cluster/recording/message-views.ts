@@ -6,6 +6,7 @@ import { inspectedMessagesMax } from "../../../limits.ts"
 import { absoluteUri, type Service } from "../../../pipeline/index.ts"
 import { keyOf, type RecordedMessage } from "../../../../runtime/index.ts"
 import { actorPath, clusterPath, messagesPath } from "../cluster-paths.ts"
+import { isIdShown } from "../shown-fields.ts"
 import { recordingAdvice } from "./advice.ts"
 import { nodeIn } from "./moments.ts"
 
@@ -29,7 +30,7 @@ const shownMessages = (
   const replied = new Set(all.filter(({ outcome }) => outcome === "replied").map(keyOf))
   return all.slice(0, inspectedMessagesMax).map((one) => ({
     ...one,
-    isKnown: replied.has(keyOf(one)) || recorder.commitsOf(one).length > 0
+    isKnown: isIdShown(one, replied.has(keyOf(one)) || recorder.commitsOf(one).length > 0)
   }))
 }
 
@@ -108,8 +109,8 @@ export const messagesView = (service: Service, kind: Kind): ResourceView => {
         ? html`<p>${recordingAdvice}</p>
 `
         : html`<p class="quiet">To actors of the node ${node} since ${timeAt(since)}, the newest
-first, ${inspectedMessagesMax} at most. What users wrote is not shown, nor the id of an actor
-without a reply or a commit: it may be what somebody typed.</p>
+first, ${inspectedMessagesMax} at most. What users wrote is not shown, nor an id that may be what
+somebody typed: of an actor without a reply or a commit, of a key or a throttle.</p>
 ${kindLinks(kinds, kind)}${
           messages.length === 0
             ? emptyState("None is recorded.")
