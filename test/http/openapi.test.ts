@@ -250,6 +250,20 @@ describe("the document", () => {
     expect(merged(["text", "#text", "a-b", "aB", "c"])).toEqual(["#text", "aB"])
   })
 
+  it("names the root of each document that a client may send in XML", async () => {
+    const document = await served()
+    // The answer has been checked by the Initiative's schema.
+    const { components: { schemas } } = document as {
+      components: { schemas: Record<string, { xml?: { name?: string } }> }
+    }
+    const bodies = everything(document).flatMap(([name, body]) =>
+      name === "requestBody" ? Object.entries((body as { content: object }).content) : []
+    ).filter(([type]) => /^(application|text)\/(rss\+)?xml/.test(type))
+    const names = bodies.map(([, { schema }]) => String(schema.$ref).split("/").at(-1) ?? "")
+    expect(names.length).toBeGreaterThan(50)
+    expect(names.filter((name) => schemas[name]?.xml?.name === undefined)).toEqual([])
+  })
+
   it("has only components that something refers to", async () => {
     const document = await served()
     const text = JSON.stringify(document)

@@ -91,7 +91,11 @@ export const registrationResource: ResourceDefinition = {
         auth: keyOf(22)
       }, ["p256dh", "auth"])
     }, ["endpoint", "keys"]),
-    NewRegistration: { anyOf: [ref("NewCallback"), ref("BrowserSubscription")] },
+    NewRegistration: {
+      anyOf: [ref("NewCallback"), ref("BrowserSubscription")],
+      // Without it some tools call the root after the schema.
+      xml: { name: "registration" }
+    },
     /** A request of W3C WebSub §5.1. */
     Subscription: formSchema({
       "hub.mode": oneOf("subscribe", "unsubscribe"),

@@ -29,6 +29,7 @@ export const room = defineActor("chat-room", {
       Post: (_, { text }) => {
         if (text === "") return refuse("Empty")
         if (text === "gone") return refuse("Gone", "the room is closed: post to another one")
+        if (text === "odd") return refuse("constructor")
         return append({ text }).reply(text.length)
       },
       Nest: () => stay().reply("nested"),

@@ -352,9 +352,14 @@ describe("a refusal", () => {
   })
 
   it("whose reason is called like a method of objects is 409", async () => {
-    const reply = { _tag: "Refused", reason: "constructor" }
-    expect(await seen(await post(open(), lobby, { _tag: "Answer", reply })))
+    expect(await seen(await post(open(), lobby, { _tag: "Post", text: "odd" })))
       .toBe("409 refused refused")
+  })
+
+  it("is what `refuse` made, not a value that looks like one", async () => {
+    const reply = { _tag: "Refused", reason: "Gone", detail: "of a user" }
+    expect(await seen(await post(open(), lobby, { _tag: "Answer", reply })))
+      .toBe("500 failed unchanged")
   })
 })
 
