@@ -356,7 +356,11 @@ const definitionOf = (kind: string, options: AnyOptions) => {
     behavior: behaviorOf(kind, options, checks.checkPeerMessage, items),
     messageSchema: schemaOf(messages)
   }
-  const reference = (id: string) => ({ ...address(kind, id), protocol })
+  const reference = (id: string) => {
+    // It throws for an id that is none. A copy by a spread takes longer than the check.
+    address(kind, id)
+    return { kind, id, protocol }
+  }
   return Object.assign(reference, protocol)
 }
 

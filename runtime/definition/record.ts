@@ -158,6 +158,8 @@ export class RecordCodec {
       older = previous.migration?.down?.(older) ?? older
     }
     const encoded = this.version(this.writes).encode(older)
+    // Most states have nothing beside them.
+    if (meta === emptyMeta && this.writes === 1) return JSON.stringify(encoded)
     const { envelope, hasUnknownWithin, timer, unknown } = meta
     const whole = hasUnknownWithin ? this.within.restore(older, encoded) : encoded
     const beside = {
