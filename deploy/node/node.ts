@@ -108,7 +108,7 @@ const usageLayer = (settings: NodeSettings) =>
 const storageLayer = ({ recorder }: Shared): Layer.Layer<Storage, never, Storage> =>
   recorder === undefined
     ? Layer.effect(Storage, Effect.service(Storage))
-    : observedStorageLayer((commit) => recorder.onCommit(commit))
+    : observedStorageLayer(recorder.onCommit)
 
 /** All layers below HTTP, for these settings. */
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>

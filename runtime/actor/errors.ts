@@ -139,3 +139,16 @@ export const AskFailure = Schema.Union([
 ])
 
 export type AskFailure = typeof AskFailure.Type
+
+/** The failures after which it is not known whether the actor has processed the message. */
+export type IndeterminateFailure = AskTimeout | MessageTooLarge | StorageUnavailable
+
+const indeterminate: ReadonlySet<AskFailure["_tag"]> = new Set<IndeterminateFailure["_tag"]>([
+  "AskTimeout",
+  "MessageTooLarge",
+  "StorageUnavailable"
+])
+
+/** Whether the actor may have processed the message. */
+export const isIndeterminate = (failure: AskFailure): failure is IndeterminateFailure =>
+  indeterminate.has(failure._tag)

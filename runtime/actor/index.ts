@@ -7,7 +7,7 @@ export { type AnyBehavior, append, become, type Behavior, type BehaviorTable, De
 export { decodeMessage, decodeReply, encodeAskFailure, encodeMessage,
   encodeReply } from "./envelope.ts"
 export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, BlobTooLarge,
-  LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict,
-  StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
-  StoreFormatUnsupported, UnknownMessage, ValueTooLarge } from "./errors.ts"
+  type IndeterminateFailure, isIndeterminate, LogConflict, MessageTooLarge, NoOwner, Overloaded,
+  Quarantined, RevisionConflict, StorageCorrupted, type StorageFailure, StorageFull, StorageLocked,
+  StorageUnavailable, StoreFormatUnsupported, UnknownMessage, ValueTooLarge } from "./errors.ts"
 export { decodeStoredState, encodeStoredState, firstFormat } from "./format.ts"

@@ -2,7 +2,7 @@
  * The errors of the Promise face. Each says what happened, to what, and what to do; `outcome` says
  * whether the message may have changed the actor. A refusal is not an error: it is a reply.
  */
-import { type AskFailure, type AskTimeout, type MessageTooLarge, type StorageUnavailable,
+import { type AskFailure, type IndeterminateFailure, isIndeterminate,
   UnknownMessage } from "../actor/index.ts"
 
 /** Whether a message that failed can have changed anything. */
@@ -66,7 +66,7 @@ export class NodeStartFailed extends Error {
 }
 
 /** Why it is not known whether a message was processed. */
-const doubtOf = (failure: AskTimeout | MessageTooLarge | StorageUnavailable): string => {
+const doubtOf = (failure: IndeterminateFailure): string => {
   switch (failure._tag) {
     case "AskTimeout":
       return `there was no answer in ${failure.deadlineMs} ms`
@@ -80,6 +80,13 @@ const doubtOf = (failure: AskTimeout | MessageTooLarge | StorageUnavailable): st
 /** The error for a failed message to the actor with this key. */
 export const errorOf = (key: string, failure: AskFailure): ActorError => {
   const options = { cause: failure }
+  if (isIndeterminate(failure)) {
+    return new OutcomeUnknown(
+      `it is not known whether ${key} processed the message: ${doubtOf(failure)}. ` +
+        "Repeat it only if the actor recognizes a repetition",
+      options
+    )
+  }
   switch (failure._tag) {
     case "UnknownMessage":
       return new InvalidMessage(
@@ -100,14 +107,6 @@ export const errorOf = (key: string, failure: AskFailure): ActorError => {
     case "ActorDefect":
       return new ActorFailed(
         `${key} threw an error on this message: the log has its cause. Correct its table`,
-        options
-      )
-    case "AskTimeout":
-    case "MessageTooLarge":
-    case "StorageUnavailable":
-      return new OutcomeUnknown(
-        `it is not known whether ${key} processed the message: ${doubtOf(failure)}. ` +
-          "Repeat it only if the actor recognizes a repetition",
         options
       )
     case "StorageCorrupted":

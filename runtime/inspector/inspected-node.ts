@@ -70,7 +70,7 @@ export const startInspectedNode = async (
   { host = "127.0.0.1", hosts = [], port = defaultPort }: InspectorOptions = {}
 ): Promise<NodeWithInspector> => {
   const recorder = new Recorder()
-  const store = observedStore(options.store, (commit) => recorder.onCommit(commit))
+  const store = observedStore(options.store, recorder.onCommit)
   const node = await startNode({ ...options, store, observer: recorder })
   const source = { system: node.system, recorder, store: store.name }
   const server = inspectorServer(source, [nameOf(host), ...hosts])

@@ -241,7 +241,9 @@ const stateOf = ({ moment, state, stateBefore, stateChars }: ActorDocument): Mar
   }
   if (state !== undefined) return stateText(state, stateBefore)
   return stateChars === undefined
-    ? html`<p>Not known${moment._tag === "Item" ? "" : ": no recorded commit wrote it"}.</p>
+    ? html`<p>Not known${
+      moment._tag === "Item" ? "" : ": the commit that wrote it was not recorded"
+    }.</p>
 `
     : html`<p>Its ${stateChars} characters are too many to be shown.</p>
 `

@@ -1,4 +1,4 @@
 /** A record of what passes through a node: its messages, and what its commits store. */
-export { observedStorageLayer } from "./observed-storage.ts"
+export { observedStorageLayer, type OnCommit } from "./observed-storage.ts"
 export { type MessageTexts, type RecordedCommit, type RecordedMessage, type RecordedOutcome,
   type RecordedState, Recorder } from "./recorder.ts"

@@ -2,10 +2,16 @@
 import { Effect, Layer } from "effect"
 import { type Commit, type CommitOutcome, Storage, type StorageApi } from "../ports/index.ts"
 
-/** The storage, which calls `onCommit` with each commit once it is durable. */
+/**
+ * Receives each commit that is certainly durable, and the revision of its record. That is the one
+ * of `Committed`. It receives no commit whose outcome is indeterminate, though it may be stored.
+ */
+export type OnCommit = (commit: Commit, revision: number) => void
+
+/** The storage, whose commits `onCommit` receives. */
 const observedStorage = (
   storage: StorageApi,
-  onCommit: (commit: Commit) => void
+  onCommit: OnCommit
 ): StorageApi => ({
   ...storage,
   commit: (group, report, isHeld) => {
@@ -14,7 +20,7 @@ const observedStorage = (
       if (reported.has(at)) return
       reported.add(at)
       const commit = group[at]
-      if (outcome._tag === "Committed" && commit !== undefined) onCommit(commit)
+      if (outcome._tag === "Committed" && commit !== undefined) onCommit(commit, outcome.revision)
     }
     const receiveAndReport = (at: number, outcome: CommitOutcome): void => {
       receive(at, outcome)
@@ -28,7 +34,7 @@ const observedStorage = (
 
 /** The storage of the layers below, observed. */
 export const observedStorageLayer = (
-  onCommit: (commit: Commit) => void
+  onCommit: OnCommit
 ): Layer.Layer<Storage, never, Storage> =>
   Layer.effect(
     Storage,

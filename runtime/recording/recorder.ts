@@ -2,10 +2,12 @@
  * What passes through a node, in memory: the last messages with their outcomes, and the last
  * commits with the states that they stored. Both are bounded, in number and in characters.
  */
-import { type Address, decodeStoredState, isRefusal, keyOf, type Tagged } from "../actor/index.ts"
+import { type Address, decodeStoredState, isIndeterminate, isRefusal, keyOf,
+  type Tagged } from "../actor/index.ts"
 import type { ReplyCallback } from "../activation/index.ts"
 import type { MessageObserver } from "../node.ts"
 import type { Commit } from "../ports/index.ts"
+import type { OnCommit } from "./observed-storage.ts"
 
 /** Messages and commits that are kept; the oldest leave. */
 const messagesMax = 1_000
@@ -15,8 +17,11 @@ const contentCharsMax = 4 * 1024
 const stateCharsMax = 64 * 1024
 const allStatesCharsMax = 16 * 1024 * 1024
 
-/** How a message ended; `waiting`: it has not. */
-export type RecordedOutcome = "waiting" | "replied" | "refused" | "failed"
+/**
+ * How a message ended, if it has. `waiting`: it has not. After `failed` it has changed nothing;
+ * after `indeterminate` it is not known whether it has.
+ */
+export type RecordedOutcome = "waiting" | "replied" | "refused" | "failed" | "indeterminate"
 
 /** A message that came to an actor of this node. */
 export interface RecordedMessage {
@@ -52,7 +57,9 @@ export interface RecordedCommit {
   readonly atMs: number
   /** The last message that had come to any actor by then. */
   readonly messageSeq: number
-  /** Undefined when none of its recorded commits has stored one; null when there is no record. */
+  /** Of its record, after the commit; NaN when another node has written it since. */
+  readonly revision: number
+  /** Undefined when the commit that wrote it was not recorded; null when there is no record. */
   readonly state: RecordedState | null | undefined
   /** Whether this commit wrote or removed the state. */
   readonly changesState: boolean
@@ -101,6 +108,11 @@ const resultOf = (...[failure, reply]: Parameters<ReplyCallback>): string | unde
   return detail === undefined ? reason : `${reason}: ${detail}`
 }
 
+const outcomeOf = (...[failure, reply]: Parameters<ReplyCallback>): RecordedOutcome => {
+  if (failure === undefined) return isRefusal(reply) ? "refused" : "replied"
+  return isIndeterminate(failure) ? "indeterminate" : "failed"
+}
+
 /** All of a message and of its outcome. */
 const wholeTexts: MessageTexts = {
   ofMessage: (_, message) => jsonOf(message) ?? "",
@@ -117,22 +129,17 @@ const stateOf = (stored: string): RecordedState => {
   return { text: text.length > stateCharsMax ? undefined : text, chars: text.length }
 }
 
-/** The state that a commit leaves; `last` is the recorded commit before it. */
-const stateAfter = (
-  { expected, state }: Commit,
-  last: RecordedCommit | undefined
-): RecordedCommit["state"] => {
-  if (state !== undefined) return state === null ? null : stateOf(state)
-  if (last !== undefined) return last.state
-  return expected === 0 ? null : undefined
-}
-
-const timerAfter = (
-  { expected, timer }: Commit,
-  last: RecordedCommit | undefined
-): RecordedCommit["timerMs"] => {
-  if (timer !== undefined) return timer
-  if (last !== undefined) return last.timerMs
+/**
+ * What a commit leaves as it was: as `last` has it, the recorded commit before. Between the two,
+ * another node may have written the record, or a commit whose outcome was indeterminate: the commit
+ * expects another revision then.
+ */
+const leftBy = <const Part extends "state" | "timerMs">(
+  { expected }: Commit,
+  last: RecordedCommit | undefined,
+  part: Part
+): RecordedCommit[Part] | null | undefined => {
+  if (last?.revision === expected) return last[part]
   return expected === 0 ? null : undefined
 }
 
@@ -179,37 +186,40 @@ export class Recorder implements MessageObserver {
       // They are numbered without gaps.
       const at = seq - (this.messages[0]?.seq ?? seq)
       if (this.messages[at] === undefined) return
-      const outcome = failure !== undefined ? "failed" : isRefusal(reply) ? "refused" : "replied"
+      const outcome = outcomeOf(failure, reply)
       const text = this.texts.ofOutcome(failure, reply)
       const result = text === undefined ? undefined : cut(text)
       this.messages[at] = { ...waiting, outcome, result, tookMs: this.nowMs() - atMs }
     }
   }
 
-  /** The store has this commit. */
-  onCommit(commit: Commit): void {
+  /** The store has this commit, and its record has this revision. */
+  readonly onCommit: OnCommit = (commit, revision) => {
     const key = keyOf(commit.address)
     const own = this.commits.get(key) ?? []
     const last = own.at(-1)
-    const removesActor = commit.state === null
+    const { state, timer } = commit
+    const removesActor = state === null
+    const written = typeof state === "string" ? stateOf(state) : state
     const recorded: RecordedCommit = {
       seq: ++this.commitCount,
       atMs: this.nowMs(),
       messageSeq: this.messageCount,
-      state: stateAfter(commit, last),
-      changesState: commit.state !== undefined,
+      revision,
+      state: written === undefined ? leftBy(commit, last, "state") : written,
+      changesState: state !== undefined,
       head: removesActor ? 0 : commit.head,
       appended: removesActor ? [] : commit.append.map(({ n }) => n),
       removed: commit.remove,
-      timerMs: removesActor ? null : timerAfter(commit, last)
+      timerMs: removesActor ? null : timer === undefined ? leftBy(commit, last, "timerMs") : timer
     }
     own.push(recorded)
     this.commits.delete(key)
     this.commits.set(key, own)
     this.order.push(key)
-    // A commit without a state shares the text of the one before it.
+    // A commit that leaves the state shares the text of the one before it.
     this.chars += numbersOf(recorded) +
-      (recorded.changesState || last === undefined ? lengthOf(textOf(recorded)) : 0)
+      (recorded.state === last?.state ? 0 : lengthOf(textOf(recorded)))
     while (this.order.length > commitsMax || this.chars > allStatesCharsMax) this.forgetOldest()
   }
 
@@ -237,8 +247,8 @@ export class Recorder implements MessageObserver {
     const forgotten = own?.shift()
     if (key === undefined || own === undefined || forgotten === undefined) return
     const [next] = own
-    const isShared = next !== undefined && !next.changesState
-    this.chars -= numbersOf(forgotten) + (isShared ? 0 : lengthOf(textOf(forgotten)))
+    this.chars -= numbersOf(forgotten) +
+      (forgotten.state === next?.state ? 0 : lengthOf(textOf(forgotten)))
     if (next === undefined) this.commits.delete(key)
   }
 }

@@ -4,6 +4,7 @@ import { address } from "../../runtime/actor/address.ts"
 import { connection } from "../../runtime/nats/connection/connection.ts"
 import { natsStorage } from "../../runtime/nats/storage/storage.ts"
 import { type Commit, Storage } from "../../runtime/ports/storage.ts"
+import { commitOf } from "../suites/commit.ts"
 
 const [servers = "", what = "mailboxes", count = "0"] = process.argv.slice(2)
 
@@ -24,20 +25,16 @@ const state = JSON.stringify({
 })
 const item = `1800000000000 ${"i".repeat(44)} <item><description>${"x".repeat(250)}</description>`
 
-const commitOf = (n: number): Commit => ({
-  address: what === "notifications" ? address("box", `n${n}`) : address("mailbox", `m${n}`),
-  expected: 0,
-  state,
-  head: what === "notifications" ? itemsEach : 0,
-  append: what === "notifications"
-    ? Array.from({ length: itemsEach }, (_, at) => ({ n: at + 1, value: item }))
-    : [],
-  remove: [],
-  timer: what === "timers" ? inAnHourMs + n : undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined
-})
+const commitOfActor = (n: number): Commit =>
+  commitOf({
+    address: what === "notifications" ? address("box", `n${n}`) : address("mailbox", `m${n}`),
+    state,
+    head: what === "notifications" ? itemsEach : 0,
+    append: what === "notifications"
+      ? Array.from({ length: itemsEach }, (_, at) => ({ n: at + 1, value: item }))
+      : [],
+    timer: what === "timers" ? inAnHourMs + n : undefined
+  })
 
 const fill = Effect.gen(function*() {
   const storage = yield* Storage
@@ -49,7 +46,7 @@ const fill = Effect.gen(function*() {
     (from) => {
       const length = Math.min(size, commits - from)
       return Effect.map(
-        storage.commit(Array.from({ length }, (_, at) => commitOf(from + at))),
+        storage.commit(Array.from({ length }, (_, at) => commitOfActor(from + at))),
         (outcomes) => {
           const isRefused = outcomes.some(({ _tag }) => _tag !== "Committed")
           if (isRefused) throw new Error("a commit was refused")

@@ -6,6 +6,7 @@ import { encodeStoredState } from "../../runtime/actor/format.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage } from "../../runtime/ports/storage.ts"
+import { commitOf } from "../suites/commit.ts"
 
 const [folder = "", count = "0", recipient = "", dueInMs = "0"] = process.argv.slice(2)
 
@@ -24,7 +25,7 @@ interface Stored {
   readonly atMs: number
 }
 
-const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
+const waitingNotification = ({ atMs, id, listingKey }: Stored): Commit => {
   const nextAtMs = atMs + Number(dueInMs)
   const state = {
     _tag: "Queued",
@@ -38,18 +39,13 @@ const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
     cleaned: 1,
     chars: document.length
   }
-  return {
+  return commitOf({
     address: address("notification", id),
-    expected: 0,
     state: encodeStoredState({ format: 1, text: JSON.stringify(state) }),
     head: 1,
     append: [{ n: 1, value: document }],
-    remove: [],
-    timer: nextAtMs,
-    signals: [],
-    consumedSignal: undefined,
-    firedTimer: undefined
-  }
+    timer: nextAtMs
+  })
 }
 
 const fill = Effect.gen(function*() {
@@ -68,7 +64,7 @@ const fill = Effect.gen(function*() {
     yield* records.write(
       group.map(({ listingKey }) => ({ table: "outgoing", key: listingKey, value: "waiting" }))
     )
-    const outcomes = yield* storage.commit(group.map(commitOf))
+    const outcomes = yield* storage.commit(group.map(waitingNotification))
     if (outcomes.some(({ _tag }) => _tag !== "Committed")) throw new Error("a commit was refused")
   }
 })

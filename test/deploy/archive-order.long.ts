@@ -16,7 +16,7 @@ import { type Address, address, Blobs, Records, Storage,
 import type { Commit } from "../../runtime/ports/storage.ts"
 import { contentsPage } from "../../runtime/limits.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
-import { nothing } from "../suites/contents.ts"
+import { commitOf } from "../suites/commit.ts"
 
 const mailbox = address("mailbox", "m")
 
@@ -60,7 +60,7 @@ const commit = async (one: Partial<Commit> & Pick<Commit, "address">): Promise<v
   const storage = await runtime.runPromise(Storage)
   const { revision } = await Effect.runPromise(storage.load(one.address))
   const [outcome] = await Effect.runPromise(
-    storage.commit([{ ...nothing, expected: revision, ...one }])
+    storage.commit([commitOf({ expected: revision, ...one })])
   )
   expect(outcome?._tag).toBe("Committed")
 }

@@ -91,6 +91,7 @@ const commitOf = (seq: number, parts: Partial<RecordedCommit> = {}): RecordedCom
   seq,
   atMs: 1_700_000_000_000 + seq,
   messageSeq: 0,
+  revision: seq,
   state: { text: `{"_tag":"Open","version":${seq},"title":"of-a-user"}`, chars: 40 },
   changesState: true,
   head: 0,
@@ -141,9 +142,13 @@ describe("an actor after a commit", () => {
     expect(changed).not.toContain("of-a-user")
     expect(changed).toContain("It is not known: the actor was removed since, with its log.")
     const unknown = { state: undefined, changesState: false, timerMs: undefined }
-    expect(pageOf(commitOf(2, unknown))).toContain("It is not known: no recorded commit wrote it.")
+    expect(pageOf(commitOf(2, unknown))).toContain(
+      "It is not known: the commit that wrote it was not recorded."
+    )
     expect(pageOf(commitOf(2, unknown))).toContain("changed timers only")
-    expect(pageOf(commitOf(2, unknown))).toContain("not known: no recorded commit set it")
+    expect(pageOf(commitOf(2, unknown))).toContain(
+      "not known: the commit that set it was not recorded"
+    )
     const long = { state: { text: undefined, chars: 70_000 } }
     expect(pageOf(commitOf(2, long))).toContain("Its 70000 characters were too many")
     const removal = pageOf(commitOf(2, { state: null }))

@@ -160,7 +160,7 @@ const layerOf = (
     Layer.provideMerge(
       recorder === undefined
         ? Layer.effect(Storage, Effect.service(Storage))
-        : observedStorageLayer((commit) => recorder.onCommit(commit))
+        : observedStorageLayer(recorder.onCommit)
     ),
     Layer.provideMerge(ports),
     Layer.provideMerge(Logger.layer([]))

@@ -8,6 +8,7 @@ import { inspectedStateCharsMax } from "../../runtime/limits.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { inspectMessage } from "../../runtime/node.ts"
+import { commitOf } from "../suites/commit.ts"
 import { at } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
@@ -26,18 +27,6 @@ const asking = async (inspection: unknown): Promise<Rig> => {
   const owner = transport.serve(shardOf(at("a")), async () => encodeReply(inspection))
   await Effect.runPromise(Scope.provide(owner, Scope.makeUnsafe()))
   return start({}, { transport, placement: ownsNone })
-}
-
-/** A commit that changes nothing. */
-const unchanged = {
-  expected: 0,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined
 }
 
 const stateOf = ({ state = "" }: Inspection): unknown => JSON.parse(state)
@@ -160,7 +149,7 @@ describe("an actor", () => {
 
   it("whose record is unreadable is shown as it is stored", async () => {
     const storage = makeMemoryStorage()
-    await Effect.runPromise(storage.commit([{ ...unchanged, address: at("a"), state: "no state" }]))
+    await Effect.runPromise(storage.commit([commitOf({ address: at("a"), state: "no state" })]))
     const found = await inspect(await start({}, { storage }))
     expect(found).toMatchObject({ state: "no state", stateChars: 8, isLoaded: false })
     expect(found).not.toHaveProperty("format")
@@ -169,7 +158,7 @@ describe("an actor", () => {
   it("whose state is too large shows only its size", async () => {
     const storage = makeMemoryStorage()
     const text = `1 ${"x".repeat(inspectedStateCharsMax + 1)}`
-    await Effect.runPromise(storage.commit([{ ...unchanged, address: at("a"), state: text }]))
+    await Effect.runPromise(storage.commit([commitOf({ address: at("a"), state: text })]))
     const found = await inspect(await start({}, { storage }))
     expect(found).toMatchObject({ stateChars: inspectedStateCharsMax + 1, format: 1 })
     expect(found).not.toHaveProperty("state")

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { commitOf } from "../suites/commit.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, start } from "./rig.ts"
 
@@ -11,17 +12,8 @@ afterEach(dropAll)
 it("a commit between the reads of record and log is visible in both", async () => {
   const inner = makeMemoryStorage()
   const of = at("a")
-  const kept = {
-    address: of,
-    state: undefined,
-    remove: [],
-    timer: undefined,
-    signals: [],
-    consumedSignal: undefined,
-    firedTimer: undefined
-  }
   const note = (n: number, value: string) =>
-    Effect.runPromise(inner.commit([{ ...kept, expected: 0, head: n, append: [{ n, value }] }]))
+    Effect.runPromise(inner.commit([commitOf({ address: of, head: n, append: [{ n, value }] })]))
   await note(1, "first")
   let reads = 0
   const storage: StorageApi = {
@@ -82,21 +74,14 @@ const itemChars = 1_000
 
 /** Stores an actor with 80 items. */
 const fill = (inner: StorageApi, id: string) =>
-  Effect.runPromise(inner.commit([{
+  Effect.runPromise(inner.commit([commitOf({
     address: at(id),
-    expected: 0,
-    state: undefined,
     head: 80,
     append: Array.from({ length: 80 }, (_, index) => ({
       n: index + 1,
       value: `note ${index + 1}`.padEnd(itemChars)
-    })),
-    remove: [],
-    timer: undefined,
-    signals: [],
-    consumedSignal: undefined,
-    firedTimer: undefined
-  }]))
+    }))
+  })]))
 
 const limits = { recallCharsMax: 5 * itemChars, recallReadsMax: 2 }
 
@@ -147,18 +132,11 @@ it("an actor whose log grows between two parts is read again", async () => {
       Effect.gen(function*() {
         const items = yield* storage.read(...parameters)
         if (counts.reads !== 4) return items
-        const commit = {
+        const commit = commitOf({
           address: at("a"),
-          expected: 0,
-          state: undefined,
           head: 81,
-          append: [{ n: 81, value: "late" }],
-          remove: [],
-          timer: undefined,
-          signals: [],
-          consumedSignal: undefined,
-          firedTimer: undefined
-        }
+          append: [{ n: 81, value: "late" }]
+        })
         yield* inner.commit([commit])
         return items
       })

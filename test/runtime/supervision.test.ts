@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { commitOf } from "../suites/commit.ts"
 import { at, type Message, probe, type Reply, type State } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
@@ -105,18 +106,7 @@ describe("quarantine", () => {
 
   it("affects only the actor whose record is unreadable", async () => {
     const storage = makeMemoryStorage()
-    await Effect.runPromise(storage.commit([{
-      address: at("a"),
-      expected: 0,
-      state: "no JSON",
-      head: 0,
-      append: [],
-      remove: [],
-      timer: undefined,
-      signals: [],
-      consumedSignal: undefined,
-      firedTimer: undefined
-    }]))
+    await Effect.runPromise(storage.commit([commitOf({ address: at("a"), state: "no JSON" })]))
     const rig = await start({}, { storage, virtualTime: true })
     expect(await patient(rig, add)).toBe("Quarantined")
     expect(await rig.ask(at("b"), add)).toEqual({ count: 1, head: 0 })

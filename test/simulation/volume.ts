@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { epochMs } from "../../runtime/testing/index.ts"
 import { keyOf, shardOf } from "../../runtime/actor/address.ts"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
+import { commitOf } from "../suites/commit.ts"
 import { notificationAt } from "./notifications.ts"
 
 /** So many are due during the run, more than a node loads at once; and when, ms. */
@@ -21,18 +22,8 @@ const dueAtMs = (at: number): number =>
     ? epochMs + DUE_FROM_MS + Math.floor(at * DUE_MS / DUE)
     : epochMs + LATER_FROM_MS + at * LATER_MS
 
-const settingOf = (at: number): Commit => ({
-  address: notificationAt(idOf(at)),
-  expected: 0,
-  state: undefined,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: dueAtMs(at),
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined
-})
+const settingOf = (at: number): Commit =>
+  commitOf({ address: notificationAt(idOf(at)), timer: dueAtMs(at) })
 
 /** The same for all runs of a process, since making them takes as long as storing them. */
 let settings: ReadonlyArray<Commit> = []

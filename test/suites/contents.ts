@@ -6,23 +6,12 @@ import { type ActorPart, StoreContents,
   type StoreContentsApi } from "../../runtime/ports/contents.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
+import { commitOf } from "./commit.ts"
 
 /** One actor, joined from its parts. */
 interface Whole extends Pick<ActorPart, "state" | "head" | "timer" | "steady"> {
   readonly items: ReadonlyArray<string>
 }
-
-/** A commit that changes nothing of a new actor. */
-export const nothing = {
-  state: undefined,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined
-} as const
 
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ n: from + at, value: `item ${from + at}` }))
@@ -85,7 +74,7 @@ export const contentsSuite = <E>(
 
     const commit = async (one: Partial<Commit> & Pick<Commit, "address">): Promise<number> => {
       const { revision } = await Effect.runPromise(storage.load(one.address))
-      const full = { ...nothing, expected: revision, ...one }
+      const full = commitOf({ expected: revision, ...one })
       const [outcome] = await Effect.runPromise(storage.commit([full]))
       if (outcome?._tag !== "Committed") throw new Error(`conflict: ${JSON.stringify(outcome)}`)
       return outcome.revision

@@ -4,25 +4,12 @@ import { afterEach, beforeEach } from "vitest"
 import { address } from "../../runtime/actor/address.ts"
 import type { LogItem } from "../../runtime/actor/behavior.ts"
 import type { Commit, CommitOutcome, StorageApi, TimerCursor } from "../../runtime/ports/storage.ts"
+import { alice, commitOf } from "./commit.ts"
 import type { Fresh, Harness } from "./harness.ts"
 
-export const alice = address("mailbox", "alice")
-export const bob = address("mailbox", "bob")
+export { alice, commitOf }
 
-/** A commit with only these changes. */
-export const commitOf = (changes: Partial<Commit>): Commit => ({
-  address: alice,
-  expected: 0,
-  state: undefined,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined,
-  ...changes
-})
+export const bob = address("mailbox", "bob")
 
 export const itemsOf = (from: number, to: number): Array<LogItem> =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ n: from + at, value: `item ${from + at}` }))

@@ -160,7 +160,7 @@ const message = object({
     href: uri,
     name: text,
     timer: flag,
-    outcome: oneOf("waiting", "replied", "refused", "failed"),
+    outcome: oneOf("waiting", "replied", "refused", "failed", "indeterminate"),
     result: text,
     "took-ms": digits
   }),

@@ -6,6 +6,7 @@ import { Effect, ManagedRuntime } from "effect"
 import { writeSync } from "node:fs"
 import { address } from "../../../runtime/actor/address.ts"
 import { embedded } from "../../../runtime/embedded/index.ts"
+import { commitOf } from "../../suites/commit.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { type Commit, Storage } from "../../../runtime/ports/storage.ts"
 
@@ -33,18 +34,14 @@ const commitForever = Effect.gen(function*() {
     const group = [...actors].map(([at, { head, revision }]): Commit => {
       const append = [1, 2, 3].map((more) => ({ n: head + more, value: `${at} ${head + more}` }))
       const writes = round % 3 === 0
-      return {
+      return commitOf({
         address: address("mailbox", `m${at}`),
         expected: revision,
         state: writes ? String(head + 3) : undefined,
         head: head + 3,
         append,
-        remove: [],
-        timer: writes ? head + 3 : undefined,
-        signals: [],
-        consumedSignal: undefined,
-        firedTimer: undefined
-      }
+        timer: writes ? head + 3 : undefined
+      })
     })
     const outcomes = yield* storage.commit(group)
     for (const [at, outcome] of outcomes.entries()) {

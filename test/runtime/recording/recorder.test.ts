@@ -2,26 +2,17 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, it } from "vitest"
-import { address, encodeStoredState, type MessageTexts,
+import { ActorDefect, address, type AskFailure, AskTimeout, encodeStoredState, type MessageTexts,
+  MessageTooLarge, StorageFull, StorageUnavailable,
   UnknownMessage } from "../../../runtime/index.ts"
+import { commitOf } from "../../suites/commit.ts"
 import { Recorder } from "../../../runtime/recording/recorder.ts"
 import type { Commit } from "../../../runtime/ports/index.ts"
 
 const of = address("counter", "visits")
 
-const commit = (parts: Partial<Commit>): Commit => ({
-  address: of,
-  expected: 1,
-  state: undefined,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined,
-  ...parts
-})
+/** A commit that finds a record of revision 1. */
+const commit = (parts: Partial<Commit>): Commit => commitOf({ address: of, expected: 1, ...parts })
 
 const stored = (text: string): string => encodeStoredState({ format: 1, text })
 
@@ -97,8 +88,8 @@ it("keeps the beginning of long replies and details, and not the whole of them",
 it("keeps the last 2,000 commits, and those of each actor in order", () => {
   const recorder = new Recorder()
   const other = address("counter", "other")
-  recorder.onCommit(commit({ address: other, expected: 0, state: stored("first") }))
-  for (let n = 1; n <= 2_500; n++) recorder.onCommit(commit({ state: stored(String(n)) }))
+  recorder.onCommit(commit({ address: other, expected: 0, state: stored("first") }), 1)
+  for (let n = 1; n <= 2_500; n++) recorder.onCommit(commit({ state: stored(String(n)) }), 1)
   const commits = recorder.commitsOf(of)
   expect(commits.map(({ state }) => state?.text)).toEqual(
     Array.from({ length: 2_000 }, (_, at) => String(501 + at))
@@ -110,9 +101,9 @@ it("keeps the last 2,000 commits, and those of each actor in order", () => {
 it("keeps 16 Mi characters of states, and of a long state its length only", () => {
   const recorder = new Recorder()
   const large = "x".repeat(64 * 1024)
-  for (let n = 0; n < 300; n++) recorder.onCommit(commit({ state: stored(large) }))
+  for (let n = 0; n < 300; n++) recorder.onCommit(commit({ state: stored(large) }), 1)
   expect(recorder.commitsOf(of)).toHaveLength(256)
-  recorder.onCommit(commit({ state: stored(`${large}x`) }))
+  recorder.onCommit(commit({ state: stored(`${large}x`) }), 1)
   const chars = 64 * 1024 + 1
   expect(recorder.commitsOf(of).at(-1)?.state).toEqual({ text: undefined, chars })
 })
@@ -123,10 +114,13 @@ it("counts the text of a state for as long as a commit without a state shares it
   const actors = Array.from({ length: 600 }, (_, n) => address("counter", `n${n}`))
   const kept = new Set<string>()
   for (const [n, one] of actors.entries()) {
-    recorder.onCommit(commit({ address: one, state: stored(`${n} ${large}`.slice(0, 64 * 1024)) }))
+    recorder.onCommit(
+      commit({ address: one, state: stored(`${n} ${large}`.slice(0, 64 * 1024)) }),
+      1
+    )
     // All earlier actors go on without writing their states.
     for (const other of actors.slice(Math.max(0, n - 10), n)) {
-      recorder.onCommit(commit({ address: other }))
+      recorder.onCommit(commit({ address: other }), 1)
     }
   }
   for (const one of actors) {
@@ -139,10 +133,10 @@ it("counts the text of a state for as long as a commit without a state shares it
 
 it("knows what a commit left as it was only from a commit before", () => {
   const recorder = new Recorder()
-  recorder.onCommit(commit({ head: 4, append: [{ n: 4, value: "item" }] }))
-  recorder.onCommit(commit({ state: stored("written"), head: 4, timer: 5 }))
-  recorder.onCommit(commit({ head: 5, append: [{ n: 5, value: "item" }] }))
-  recorder.onCommit(commit({ state: null }))
+  recorder.onCommit(commit({ head: 4, append: [{ n: 4, value: "item" }] }), 1)
+  recorder.onCommit(commit({ state: stored("written"), head: 4, timer: 5 }), 1)
+  recorder.onCommit(commit({ head: 5, append: [{ n: 5, value: "item" }] }), 1)
+  recorder.onCommit(commit({ state: null }), 0)
   const shown = recorder.commitsOf(of).map(({ changesState, head, state, timerMs }) => [
     state === null ? null : state?.text,
     changesState,
@@ -155,4 +149,41 @@ it("knows what a commit left as it was only from a commit before", () => {
     ["written", false, 5, 5],
     [null, true, null, 0]
   ])
+})
+
+it("takes over nothing from a commit that another one followed, which was not recorded", () => {
+  const recorder = new Recorder()
+  const shownLast = () => {
+    const last = recorder.commitsOf(of).at(-1)
+    return [last?.state?.text, last?.timerMs]
+  }
+  recorder.onCommit(commit({ expected: 0, state: stored("first"), timer: 5 }), 7)
+  recorder.onCommit(commit({ expected: 7, head: 1, append: [{ n: 1, value: "item" }] }), 7)
+  expect(shownLast()).toEqual(["first", 5])
+  // Its revision shows that the record was written: by another node, or by a commit without answer.
+  recorder.onCommit(commit({ expected: 9, head: 2, append: [{ n: 2, value: "item" }] }), 9)
+  expect(shownLast()).toEqual([undefined, undefined])
+  recorder.onCommit(commit({ expected: 9, state: stored("second"), head: 2 }), 10)
+  expect(shownLast()).toEqual(["second", undefined])
+  // Another node has written it since.
+  recorder.onCommit(
+    commit({ expected: 10, head: 3, append: [{ n: 3, value: "item" }] }),
+    Number.NaN
+  )
+  recorder.onCommit(commit({ expected: 11, head: 3, timer: 6 }), 12)
+  expect(shownLast()).toEqual([undefined, 6])
+})
+
+it("distinguishes failures that changed nothing from those that may have", () => {
+  const recorder = new Recorder()
+  const key = "counter/visits"
+  const outcomeOf = (failure: AskFailure) => {
+    recorder.onMessage(of, { _tag: "Say" }, false)(failure, undefined)
+    return recorder.messagesOf(of, 1)[0]?.outcome
+  }
+  expect(outcomeOf(new AskTimeout({ key, deadlineMs: 5 }))).toBe("indeterminate")
+  expect(outcomeOf(new StorageUnavailable({ detail: "no answer" }))).toBe("indeterminate")
+  expect(outcomeOf(new MessageTooLarge({ key, bytesMax: 5 }))).toBe("indeterminate")
+  expect(outcomeOf(new StorageFull({ detail: "full" }))).toBe("failed")
+  expect(outcomeOf(new ActorDefect({ key }))).toBe("failed")
 })

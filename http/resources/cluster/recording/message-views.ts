@@ -64,9 +64,16 @@ const kindLinks = (kinds: ReadonlyArray<string>, chosen: Kind): Html =>
   }</p></nav>
 `
 
+const badges = {
+  replied: ["good", "✓"],
+  refused: ["bad", "✗"],
+  failed: ["bad", "✗"],
+  indeterminate: ["bad", "?"]
+} as const
+
 const outcomeOf = ({ outcome, result, tookMs }: RecordedMessage): Html => {
   if (outcome === "waiting") return badge("wait", "… waiting")
-  const [kind, sign] = outcome === "replied" ? ["good", "✓"] as const : ["bad", "✗"] as const
+  const [kind, sign] = badges[outcome]
   return html`${badge(kind, `${sign} ${outcome}`)}${
     result === undefined ? nothing : html` ${result}`
   } <span class="quiet">in ${tookMs} ms</span>`

@@ -108,7 +108,7 @@ const stateOf = (recorded: RecordedCommits, moment: PastMoment): Html => {
   const { commit: { state } } = moment
   if (state === null) return html`<p>It had no record.</p>`
   if (state === undefined) {
-    return html`<p>It is not known: no recorded commit wrote it.</p>`
+    return html`<p>It is not known: the commit that wrote it was not recorded.</p>`
   }
   if (state.text === undefined) {
     return html`<p>Its ${state.chars} characters were too many to be recorded.</p>`
@@ -124,7 +124,7 @@ const stateOf = (recorded: RecordedCommits, moment: PastMoment): Html => {
 
 const timerOf = ({ timerMs }: RecordedCommit): Html =>
   timerMs === undefined
-    ? html`not known: no recorded commit set it`
+    ? html`not known: the commit that set it was not recorded`
     : timerMs === null
     ? html`none`
     : timeAt(timerMs)
