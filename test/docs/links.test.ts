@@ -36,6 +36,22 @@ describe("the tables of all pages", () => {
   })
 })
 
+describe("the headings of all pages", () => {
+  it("leave out no level, as screen readers list them by level", () => {
+    const broken = pages.flatMap((page) => {
+      const levels = [...proseOf(page).matchAll(/^(#{1,6}) /gm)].map(([, marks = ""]) =>
+        marks.length
+      )
+      return levels.flatMap((level, at) =>
+        at > 0 && level > (levels[at - 1] ?? 0) + 1
+          ? [`${page}: ${level} after ${levels[at - 1]}`]
+          : []
+      )
+    })
+    expect(broken).toEqual([])
+  })
+})
+
 describe("the links of all pages", () => {
   it("are found", () => {
     expect(links.length).toBeGreaterThan(100)
