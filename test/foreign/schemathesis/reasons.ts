@@ -113,6 +113,12 @@ const refused: ReadonlyArray<Reason> = [
     why: "Many generators of clients cannot read a schema that says so."
   },
   {
+    what: "a key of a browser that is no point of P-256",
+    check: /^POST \/mailboxes\/\{mailbox\}\/registrations: positive_data_acceptance$/,
+    detail: /: 422 keys\.p256dh must be an uncompressed point of P-256/,
+    why: "No pattern says which 65 bytes are a point of the curve."
+  },
+  {
     what: "another topic",
     check: /^POST \/mailboxes\/\{mailbox\}\/registrations: positive_data_acceptance$/,
     detail: /: 422 hub\.topic must be the mailbox/,
@@ -263,6 +269,20 @@ const unexpected: ReadonlyArray<Reason> = [
     check: rejected,
     detail: /: 20\d .* with application\/json .*\(was [^)]*, became array\)/,
     why: "JSON is read as its XML, where an array is as many elements; several are 422."
+  },
+  {
+    what: "unknown properties that are null or an array of none, in JSON",
+    check: rejected,
+    detail: /: 20\d .* with application\/json \{.*: ?(null|\[ ?\]).*additionalProperties/,
+    why: "JSON is read as its XML, where they are no elements."
+  },
+  {
+    what: "`Priority`, `Tags` and `Click` beside a document",
+    check: /^POST \/mailboxes\/\{mailbox\}: negative_data_rejection$/,
+    detail:
+      /: 202 .* with (?!text\/plain|nothing)\S+ .*parameter `(Priority|Tags|Click)` in header/,
+    why: "They describe plain text. Elsewhere they are ignored: browsers send a `Priority` of the "
+      + "same name, which is that of their request (RFC 9218)."
   },
   {
     what: "an empty object as a text in JSON",

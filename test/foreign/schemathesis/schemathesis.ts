@@ -10,8 +10,9 @@ const budgetSeconds = 480
 /** It shows its failures after the requests. */
 const withinMs = (budgetSeconds + 420) * 1000
 const requestTimeoutSeconds = 30
-const detailMax = 1000
+const detailMax = 1200
 const answerMax = 200
+const bodyMax = 200
 
 /** The parts of its report that are read: one event a line. */
 interface Event {
@@ -44,6 +45,7 @@ interface Interaction {
     readonly method: string
     readonly uri: string
     readonly headers: Readonly<Record<string, ReadonlyArray<string>>>
+    readonly body?: { readonly $base64: string } | null
   }
   readonly response?: {
     readonly status_code: number
@@ -76,7 +78,9 @@ const findingOf = (label: string, check: Check, interaction: Interaction | undef
     ? "no answer"
     : `${response.status_code} ${problemIn(response)}`
   const type = request?.headers["Content-Type"]?.join() ?? "nothing"
-  const detail = `${title}: ${answer} with ${type} for ${request?.uri}: ${message}`
+  const body = Buffer.from(request?.body?.$base64 ?? "", "base64").toString("utf8")
+  const sent = `${type} ${body.slice(0, bodyMax)}`
+  const detail = `${title}: ${answer} with ${sent} for ${request?.uri}: ${message}`
   return { check: `${operation}: ${check.name}`, isPassed: false, detail: shortened(detail) }
 }
 
