@@ -104,7 +104,12 @@ export const toHttpError = (failure: HandlerFailure): HttpError => {
     case "Quarantined":
       return httpError("quarantined", undefined, retryAfter(failure.retryAfterMs))
     case "StorageFull":
-      return httpError("storage-full", "the store is full; the operator must free space")
+      return httpError(
+        "storage-full",
+        `the store is full; the operator must free space${
+          failure.mayBeStored === true ? "; a change may have been stored" : ""
+        }`
+      )
     case "StorageUnavailable":
     case "AskTimeout":
       return httpError(

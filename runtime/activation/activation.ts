@@ -9,7 +9,7 @@
  * its timers; the activation, which joins these.
  */
 import { Cause, Exit } from "effect"
-import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
+import { ActorDefect, type Address, type AnyBehavior, asIndeterminate, type AskFailure, Decision,
   type DecisionContext, encodeStoredState, firstFormat, isRefusal, keyOf, Overloaded,
   type Quarantined, shardOf, type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage,
   type ValueTooLarge } from "../actor/index.ts"
@@ -555,7 +555,8 @@ export class Activation implements CommitSource {
     const lost = this.commits.complete()
     lost.endSpans(failure._tag)
     if (failure._tag === "ValueTooLarge") return this.dropTooLarge(lost, failure)
-    this.retryLost(lost, failure, this.context.limits.reloadDelayMs, indeterminate)
+    const known = indeterminate ? asIndeterminate(failure) : failure
+    this.retryLost(lost, known, this.context.limits.reloadDelayMs, indeterminate)
   }
 
   /**

@@ -28,9 +28,13 @@ export class StorageUnavailable
   })
 {}
 
-/** The store is full; nothing of the commit was stored. */
+/** A store may have kept the commit that it failed on: its log was written, and not flushed. */
+const mayBeStored = Schema.optionalKey(Schema.Boolean)
+
+/** The store is full; nothing of the commit was stored, unless `mayBeStored`. */
 export class StorageFull extends Schema.TaggedError<StorageFull>()("StorageFull", {
-  detail: Schema.String
+  detail: Schema.String,
+  mayBeStored
 }) {}
 
 /** A text is larger than the store takes: it can never be stored, and nothing of its commit was. */
@@ -42,9 +46,13 @@ export class ValueTooLarge extends Schema.TaggedError<ValueTooLarge>()("ValueToo
   }
 }
 
-/** The store is corrupted: a wrong checksum, a missing part or an unreadable record. */
+/**
+ * The store is corrupted: a wrong checksum, a missing part or an unreadable record. Nothing of the
+ * commit was stored, unless `mayBeStored`.
+ */
 export class StorageCorrupted extends Schema.TaggedError<StorageCorrupted>()("StorageCorrupted", {
-  detail: Schema.String
+  detail: Schema.String,
+  mayBeStored
 }) {}
 
 /** Another process has opened the store. */
@@ -140,15 +148,26 @@ export const AskFailure = Schema.Union([
 
 export type AskFailure = typeof AskFailure.Type
 
-/** The failures after which it is not known whether the actor has processed the message. */
-export type IndeterminateFailure = AskTimeout | MessageTooLarge | StorageUnavailable
-
-const indeterminate: ReadonlySet<AskFailure["_tag"]> = new Set<IndeterminateFailure["_tag"]>([
+const indeterminate: ReadonlySet<AskFailure["_tag"]> = new Set<AskFailure["_tag"]>([
   "AskTimeout",
   "MessageTooLarge",
   "StorageUnavailable"
 ])
 
-/** Whether the actor may have processed the message. */
-export const isIndeterminate = (failure: AskFailure): failure is IndeterminateFailure =>
-  indeterminate.has(failure._tag)
+/** Whether the actor may have processed the message: nobody knows. */
+export const isIndeterminate = (failure: AskFailure): boolean =>
+  indeterminate.has(failure._tag) || ("mayBeStored" in failure && failure.mayBeStored === true)
+
+/** The failure of a commit that the store may have kept. */
+export const asIndeterminate = (failure: StorageFailure): StorageFailure => {
+  const { detail } = failure
+  switch (failure._tag) {
+    case "StorageFull":
+      return new StorageFull({ detail, mayBeStored: true })
+    case "StorageCorrupted":
+      return new StorageCorrupted({ detail, mayBeStored: true })
+    case "StorageUnavailable":
+    case "ValueTooLarge":
+      return failure
+  }
+}

@@ -6,8 +6,8 @@ export { type AnyBehavior, append, become, type Behavior, type BehaviorTable, De
   stay, type Tagged, type Variant } from "./behavior.ts"
 export { decodeMessage, decodeReply, encodeAskFailure, encodeMessage,
   encodeReply } from "./envelope.ts"
-export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, BlobTooLarge,
-  type IndeterminateFailure, isIndeterminate, LogConflict, MessageTooLarge, NoOwner, Overloaded,
-  Quarantined, RevisionConflict, StorageCorrupted, type StorageFailure, StorageFull, StorageLocked,
+export { ActorDefect, asIndeterminate, type AskFailure, AskTimeout, BlobAborted, BlobMissing,
+  BlobTooLarge, isIndeterminate, LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined,
+  RevisionConflict, StorageCorrupted, type StorageFailure, StorageFull, StorageLocked,
   StorageUnavailable, StoreFormatUnsupported, UnknownMessage, ValueTooLarge } from "./errors.ts"
 export { decodeStoredState, encodeStoredState, firstFormat } from "./format.ts"

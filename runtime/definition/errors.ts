@@ -2,8 +2,7 @@
  * The errors of the Promise face. Each says what happened, to what, and what to do; `outcome` says
  * whether the message may have changed the actor. A refusal is not an error: it is a reply.
  */
-import { type AskFailure, type IndeterminateFailure, isIndeterminate,
-  UnknownMessage } from "../actor/index.ts"
+import { type AskFailure, isIndeterminate, UnknownMessage } from "../actor/index.ts"
 
 /** Whether a message that failed can have changed anything. */
 export type FailedOutcome = "unchanged" | "indeterminate"
@@ -66,27 +65,28 @@ export class NodeStartFailed extends Error {
 }
 
 /** Why it is not known whether a message was processed. */
-const doubtOf = (failure: IndeterminateFailure): string => {
+const doubtOf = (failure: AskFailure): string => {
   switch (failure._tag) {
     case "AskTimeout":
       return `there was no answer in ${failure.deadlineMs} ms`
     case "MessageTooLarge":
       return `the message or its reply has more than ${failure.bytesMax} bytes`
-    case "StorageUnavailable":
-      return failure.detail
+    default:
+      return "detail" in failure ? failure.detail : failure._tag
   }
 }
+
+const outcomeUnknown = (key: string, failure: AskFailure): OutcomeUnknown =>
+  new OutcomeUnknown(
+    `it is not known whether ${key} processed the message: ${doubtOf(failure)}. ` +
+      "Repeat it only if the actor recognizes a repetition",
+    { cause: failure }
+  )
 
 /** The error for a failed message to the actor with this key. */
 export const errorOf = (key: string, failure: AskFailure): ActorError => {
   const options = { cause: failure }
-  if (isIndeterminate(failure)) {
-    return new OutcomeUnknown(
-      `it is not known whether ${key} processed the message: ${doubtOf(failure)}. ` +
-        "Repeat it only if the actor recognizes a repetition",
-      options
-    )
-  }
+  if (isIndeterminate(failure)) return outcomeUnknown(key, failure)
   switch (failure._tag) {
     case "UnknownMessage":
       return new InvalidMessage(
@@ -116,6 +116,8 @@ export const errorOf = (key: string, failure: AskFailure): ActorError => {
         `${key} could not store its decision: ${failure.detail}. Nothing changed; check the store`,
         options
       )
+    default:
+      return outcomeUnknown(key, failure)
   }
 }
 

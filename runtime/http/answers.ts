@@ -89,6 +89,8 @@ const unavailable = ({ key }: SentMessage, { cause, retryAfterMs }: ActorUnavail
 /** Why an outcome is unknown, by the tag of the runtime's failure. */
 const unknownReasons: ReadonlyMap<string, string> = new Map([
   ["AskTimeout", "it did not answer in time"],
+  ["StorageCorrupted", "its store is corrupted, and may have kept the change"],
+  ["StorageFull", "its store is full, and may have kept the change"],
   ["MessageTooLarge", "the message or its reply is larger than the nodes send"]
 ])
 

@@ -2,9 +2,11 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { type Address, shardOf } from "../../runtime/actor/address.ts"
-import { StorageUnavailable, ValueTooLarge } from "../../runtime/actor/errors.ts"
+import { isIndeterminate, StorageFull, StorageUnavailable,
+  ValueTooLarge } from "../../runtime/actor/errors.ts"
 import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
 import { withLeaseGuard } from "../../runtime/commit/lease-guard.ts"
+import { errorOf } from "../../runtime/definition/errors.ts"
 import type { Peers } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
@@ -85,6 +87,20 @@ describe("a commit of a group", () => {
     const next = await Effect.runPromise(storage.commit(group))
     expect(next.map(({ _tag }) => _tag)).toEqual(["Conflict", "Conflict", "Conflict"])
     expect(next[1]).toMatchObject({ conflict: { actual: Number.NaN } })
+  })
+
+  const fates = [["Indeterminate", true], ["Refused", false]] as const
+  it.each(fates)("says whether a full store may have kept it: %s", async (_tag, mayBeStored) => {
+    const failure = new StorageFull({ detail: "no room" })
+    const storage: StorageApi = {
+      ...makeMemoryStorage(),
+      commit: (group) => Effect.succeed(group.map(() => ({ _tag, failure })))
+    }
+    const { system } = await start({}, { storage })
+    const failed = await Effect.runPromise(Effect.flip(system.ask(at("a"), add)))
+    expect(failed).toMatchObject({ _tag: "StorageFull", detail: "no room" })
+    expect(isIndeterminate(failed)).toBe(mayBeStored)
+    expect(errorOf("probe/a", failed).outcome).toBe(mayBeStored ? "indeterminate" : "unchanged")
   })
 
   const afterPause = [["continues", 1, "Committed"], ["does not", 2, "Indeterminate"]] as const

@@ -379,7 +379,15 @@ describe("a failure", () => {
     [new StorageUnavailable({ detail: secret }), "504 outcome-unknown indeterminate"],
     [new MessageTooLarge({ key, bytesMax: 10 }), "504 outcome-unknown indeterminate"],
     [new StorageFull({ detail: secret }), "507 not-stored unchanged"],
-    [new StorageCorrupted({ detail: secret }), "507 not-stored unchanged"]
+    [new StorageCorrupted({ detail: secret }), "507 not-stored unchanged"],
+    [
+      new StorageFull({ detail: secret, mayBeStored: true }),
+      "504 outcome-unknown indeterminate"
+    ],
+    [
+      new StorageCorrupted({ detail: secret, mayBeStored: true }),
+      "504 outcome-unknown indeterminate"
+    ]
   ]
 
   it.each(commands)("%j is $1", async (failure, expected) => {

@@ -185,5 +185,6 @@ it("distinguishes failures that changed nothing from those that may have", () =>
   expect(outcomeOf(new StorageUnavailable({ detail: "no answer" }))).toBe("indeterminate")
   expect(outcomeOf(new MessageTooLarge({ key, bytesMax: 5 }))).toBe("indeterminate")
   expect(outcomeOf(new StorageFull({ detail: "full" }))).toBe("failed")
+  expect(outcomeOf(new StorageFull({ detail: "full", mayBeStored: true }))).toBe("indeterminate")
   expect(outcomeOf(new ActorDefect({ key }))).toBe("failed")
 })
